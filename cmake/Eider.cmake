@@ -1,0 +1,40 @@
+# What every target of the project is built with, and the two functions that declare targets.
+
+add_library(eider_flags INTERFACE)
+# docs/NUMERICS.md: a product and a sum are fused only where the source says fma, and nothing is reassociated.
+target_compile_options(eider_flags INTERFACE -ffp-contract=off -Wall -Wextra -Wshadow -Wnon-virtual-dtor
+                       -Wno-missing-field-initializers)
+target_include_directories(eider_flags INTERFACE ${PROJECT_SOURCE_DIR}/src)
+target_link_libraries(eider_flags INTERFACE fmt::fmt)
+if(EIDER_SANITIZE)
+  target_compile_options(eider_flags INTERFACE -fsanitize=${EIDER_SANITIZE} -fno-sanitize-recover=all
+                         -fno-omit-frame-pointer)
+  target_link_options(eider_flags INTERFACE -fsanitize=${EIDER_SANITIZE})
+endif()
+
+# eider_layer(<folder> [<layer or library>...]): the static library of one folder of src/. A layer links only the
+# layers below it, so that the linker refuses what scripts/check_layers.py refuses.
+function(eider_layer folder)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.cpp)
+  if(NOT sources)
+    add_library(eider_${folder} INTERFACE)
+    target_link_libraries(eider_${folder} INTERFACE eider_flags ${ARGN})
+    return()
+  endif()
+  add_library(eider_${folder} STATIC ${sources})
+  target_link_libraries(eider_${folder} PUBLIC eider_flags ${ARGN})
+endfunction()
+
+# eider_test(<folder> <libraries>...): one GoogleTest program for the *_test.cpp files of a folder of tests/.
+function(eider_test folder)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*_test.cpp)
+  if(NOT sources)
+    return()
+  endif()
+  add_executable(${folder}_test ${sources})
+  target_include_directories(${folder}_test PRIVATE ${PROJECT_SOURCE_DIR})
+  target_compile_definitions(${folder}_test PRIVATE EIDER_TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/data"
+                             EIDER_SHARED="${PROJECT_SOURCE_DIR}/../shared")
+  target_link_libraries(${folder}_test PRIVATE ${ARGN} GTest::gtest_main)
+  gtest_discover_tests(${folder}_test PROPERTIES LABELS ${folder} DISCOVERY_TIMEOUT 60)
+endfunction()

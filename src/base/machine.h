@@ -1,0 +1,30 @@
+// What this process may use of the machine: cores by affinity and cgroup, memory by RAM and cgroup. Read once in
+// tools/ and handed down; nothing here is cached or global.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace eider {
+
+struct Machine {
+  /// Logical CPUs in the affinity mask, one per physical core (lowest sibling first), ascending.
+  std::vector<int> physical_cores;
+  /// CPU time the cgroup grants, in CPUs (v1 and v2, the tightest of all ancestors); 0 where unlimited.
+  double cpu_quota = 0;
+  /// Bytes this process may still take without swapping: the smaller of MemAvailable and what the tightest cgroup leaves
+  /// (page cache of its own counted as free).
+  std::int64_t available_memory = 0;
+  /// Total bytes: the smaller of RAM and the tightest cgroup limit.
+  std::int64_t total_memory = 0;
+  /// x86-64 with AVX2, FMA and F16C.
+  bool has_fma = false;
+
+  /// Default of -t: physical cores, but no more than the quota rounded up, at least 1.
+  int default_threads() const;
+};
+
+/// Reads /proc, /sys and the affinity mask; what cannot be read counts as unlimited.
+Machine detect_machine();
+
+}  // namespace eider

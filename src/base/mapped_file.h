@@ -1,0 +1,35 @@
+// MappedFile: a file mapped read-only. Checkpoints are views into it. It knows nothing of what the bytes mean.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include "base/result.h"
+
+namespace eider {
+
+class MappedFile {
+ public:
+  /// Maps the whole of a regular file. Errors name the path and the operating system's reason.
+  static Result<MappedFile> open(const std::string& path);
+
+  MappedFile(MappedFile&& other) noexcept;
+  MappedFile& operator=(MappedFile&& other) noexcept;
+  ~MappedFile();
+
+  /// The bytes; valid while this object lives, also after it was moved from elsewhere. A file that shrinks while
+  /// mapped raises SIGBUS on access, as with every memory map.
+  std::span<const std::byte> bytes() const { return {data_, size_}; }
+  const std::string& path() const { return path_; }
+
+ private:
+  MappedFile(std::string path, const std::byte* data, std::size_t size)
+      : path_(std::move(path)), data_(data), size_(size) {}
+
+  std::string path_;
+  const std::byte* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+}  // namespace eider

@@ -1,0 +1,57 @@
+// Backend: what executes plans. The only virtual interface of the engine; its calls are per plan and per step, never
+// per tile.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "base/function_ref.h"
+#include "base/result.h"
+#include "ops/plan.h"
+#include "ops/step_state.h"
+
+namespace eider {
+
+struct CompileOptions {
+  std::int64_t max_tokens = 1;      ///< most rows of a step
+  std::int64_t max_logit_rows = 1;  ///< most rows whose logits a step may want
+  KvType kv_type = KvType::kF16;
+};
+
+/// Sees each value right after the operation that made it: [rows, width] float or int32. For tests, dumps and the
+/// search for the first value that is not finite.
+using Observer = FunctionRef<void(const Op& op, ValueId value, const void* data, std::int64_t rows)>;
+
+/// A plan made ready to run. Not thread-safe: one step at a time.
+class Executable {
+ public:
+  virtual ~Executable() = default;
+
+  /// Runs the plan. Preconditions are the caller's (step_state.h); allocates nothing. `observer` may be null.
+  virtual void run(const StepState& state, const Observer* observer = nullptr) = 0;
+  /// [logit rows of the last run, vocab_size]; valid until the next run.
+  virtual std::span<const float> logits() const = 0;
+};
+
+/// Memory for KV blocks, zero-filled, wherever the backend wants it.
+struct KvMemory {
+  std::byte* data = nullptr;
+  std::shared_ptr<void> owner;
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  virtual std::string name() const = 0;
+  /// `plan` and the weights it looks at must outlive the executable.
+  virtual Result<std::unique_ptr<Executable>> compile(const Plan& plan, const CompileOptions& options) = 0;
+  virtual Result<KvMemory> allocate_kv(std::int64_t bytes) = 0;
+  /// Bytes that compile() will take beside the weights.
+  virtual std::int64_t working_memory(const Plan& plan, const CompileOptions& options) const = 0;
+};
+
+}  // namespace eider

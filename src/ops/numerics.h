@@ -1,0 +1,12 @@
+// numerics.inl.h compiled for the baseline CPU, for code that is not a kernel.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+
+#include "base/inline.h"
+
+namespace eider::numerics {
+#include "ops/numerics.inl.h"
+}  // namespace eider::numerics
