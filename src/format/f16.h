@@ -21,7 +21,9 @@ struct F16 {
   };
   static_assert(sizeof(Block) == 2);
 
-  static EIDER_ALWAYS_INLINE void decode(const Block& block, float* values) { values[0] = half_to_float(block.half); }
+  static EIDER_ALWAYS_INLINE void decode(const Block& block, float* values) {
+    values[0] = half_to_float(block.half);
+  }
 };
 static_assert(StorageFormat<F16>);
 

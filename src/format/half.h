@@ -1,5 +1,5 @@
-// IEEE binary16 and bfloat16 to and from float, by integer operations alone: the same bits on every CPU, and loops over
-// them vectorise.
+// IEEE binary16 and bfloat16 to and from float, by integer operations alone: the same bits on every CPU, and
+// loops over them vectorise.
 #pragma once
 
 #include <bit>
@@ -15,7 +15,8 @@ EIDER_ALWAYS_INLINE float half_to_float(std::uint16_t half) {
   const std::uint32_t sign = (half & 0x8000u) << 16;
   const std::uint32_t magnitude = (half & 0x7fffu) << 13;
   const float scaled = std::bit_cast<float>(magnitude) * 0x1p112f;
-  const std::uint32_t special = magnitude >= 0x0f800000u ? 0x7f800000u : 0u;  // inf and NaN keep an all-ones exponent
+  const std::uint32_t special =
+      magnitude >= 0x0f800000u ? 0x7f800000u : 0u;  // inf and NaN keep an all-ones exponent
   return std::bit_cast<float>(std::bit_cast<std::uint32_t>(scaled) | special | sign);
 }
 
@@ -24,7 +25,8 @@ EIDER_ALWAYS_INLINE std::uint16_t float_to_half(float value) {
   const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t sign = (bits >> 16) & 0x8000u;
   const std::uint32_t magnitude = bits & 0x7fffffffu;
-  // Normal halves: rebias and round in integers. A carry out of the mantissa is the right exponent, or infinity.
+  // Normal halves: rebias and round in integers. A carry out of the mantissa is the right exponent, or
+  // infinity.
   const std::uint32_t normal = (magnitude - 0x38000000u + 0xfffu + ((magnitude >> 13) & 1u)) >> 13;
   // Denormal halves: adding 0.5 rounds at bit 2^-24, the last place of a denormal half.
   const std::uint32_t denormal =

@@ -3,7 +3,8 @@
 //   byte  0      2      4                         20
 //         | d    | m    | qs[16]                  |   d, m: half
 //
-//   column i: code = low nibble of qs[i] for i < 16, high nibble of qs[i - 16] otherwise; value = d * code + m
+//   column i: code = low nibble of qs[i] for i < 16, high nibble of qs[i - 16] otherwise; value = d * code +
+//   m
 #pragma once
 
 #include "format/format_traits.h"
@@ -35,9 +36,7 @@ struct Q4_1 {
   }
 
   static EIDER_ALWAYS_INLINE void decode(const Block& block, float* values) {
-    Unit32 unit;
-    unpack(block, unit);
-    for (int i = 0; i < 32; ++i) values[i] = unit.scale * static_cast<float>(unit.code[i]) + unit.min;
+    decode_unit<Q4_1>(block, values);
   }
 };
 static_assert(Integer32Format<Q4_1>);

@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "base/check.h"
-#include "format/format.h"
 #include "format/bf16.h"
 #include "format/f16.h"
 #include "format/f32.h"
+#include "format/format.h"
 #include "format/q4_0.h"
 #include "format/q4_1.h"
 #include "format/q4_k.h"
