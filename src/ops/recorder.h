@@ -2,8 +2,9 @@
 // value it makes; shapes are checked here, so that kernels have no error paths.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
-#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
