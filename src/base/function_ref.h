@@ -1,5 +1,5 @@
-// FunctionRef: a callable passed down a call without owning or allocating. Valid only while the callable lives, so it
-// is a parameter type and never a member.
+// FunctionRef: a callable passed down a call without owning or allocating. Valid only while the callable
+// lives, so it is a parameter type and never a member.
 #pragma once
 
 #include <memory>
@@ -15,8 +15,8 @@ template <class R, class... Args>
 class FunctionRef<R(Args...)> {
  public:
   template <class F>
-    requires(!std::is_same_v<std::remove_cvref_t<F>, FunctionRef> && std::is_invocable_r_v<R, F&, Args...>)
-  FunctionRef(F&& callable)  // NOLINT(google-explicit-constructor)
+  requires(!std::is_same_v<std::remove_cvref_t<F>, FunctionRef> && std::is_invocable_r_v<R, F&, Args...>)
+      FunctionRef(F&& callable)  // NOLINT(google-explicit-constructor)
       : object_(const_cast<void*>(static_cast<const void*>(std::addressof(callable)))),
         call_([](void* object, Args... args) -> R {
           return (*static_cast<std::remove_reference_t<F>*>(object))(std::forward<Args>(args)...);

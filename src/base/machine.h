@@ -1,5 +1,5 @@
-// What this process may use of the machine: cores by affinity and cgroup, memory by RAM and cgroup. Read once in
-// tools/ and handed down; nothing here is cached or global.
+// What this process may use of the machine: cores by affinity and cgroup, memory by RAM and cgroup. Read once
+// in tools/ and handed down; nothing here is cached or global.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@ struct Machine {
   std::vector<int> physical_cores;
   /// CPU time the cgroup grants, in CPUs (v1 and v2, the tightest of all ancestors); 0 where unlimited.
   double cpu_quota = 0;
-  /// Bytes this process may still take without swapping: the smaller of MemAvailable and what the tightest cgroup leaves
-  /// (page cache of its own counted as free).
+  /// Bytes this process may still take without swapping: the smaller of MemAvailable and what the tightest
+  /// cgroup leaves (page cache of its own counted as free).
   std::int64_t available_memory = 0;
   /// Total bytes: the smaller of RAM and the tightest cgroup limit.
   std::int64_t total_memory = 0;

@@ -1,4 +1,5 @@
-// MappedFile: a file mapped read-only. Checkpoints are views into it. It knows nothing of what the bytes mean.
+// MappedFile: a file mapped read-only. Checkpoints are views into it. It knows nothing of what the bytes
+// mean.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +19,8 @@ class MappedFile {
   MappedFile& operator=(MappedFile&& other) noexcept;
   ~MappedFile();
 
-  /// The bytes; valid while this object lives, also after it was moved from elsewhere. A file that shrinks while
-  /// mapped raises SIGBUS on access, as with every memory map.
+  /// The bytes; valid while this object lives, also after it was moved from elsewhere. A file that shrinks
+  /// while mapped raises SIGBUS on access, as with every memory map.
   std::span<const std::byte> bytes() const { return {data_, size_}; }
   const std::string& path() const { return path_; }
 

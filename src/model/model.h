@@ -1,5 +1,5 @@
-// Model: an architecture's configuration and its forward pass over a checkpoint's weights, as a plan. Each file beside
-// this one is one architecture: config, weights, forward, in that order. registry.h lists them.
+// Model: an architecture's configuration and its forward pass over a checkpoint's weights, as a plan. Each
+// file beside this one is one architecture: config, weights, forward, in that order. registry.h lists them.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,8 @@ struct Model {
   std::shared_ptr<const Checkpoint> checkpoint;  ///< keeps the plan's weights alive
 };
 
-/// Reads the configuration, finds every weight, checks every shape and records the plan. Errors name the key or tensor.
+/// Reads the configuration, finds every weight, checks every shape and records the plan. Errors name the key
+/// or tensor.
 Result<Model> load_model(std::shared_ptr<const Checkpoint> checkpoint);
 
 }  // namespace eider

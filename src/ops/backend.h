@@ -1,5 +1,5 @@
-// Backend: what executes plans. The only virtual interface of the engine; its calls are per plan and per step, never
-// per tile.
+// Backend: what executes plans. The only virtual interface of the engine; its calls are per plan and per
+// step, never per tile.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ struct CompileOptions {
   KvType kv_type = KvType::kF16;
 };
 
-/// Sees each value right after the operation that made it: [rows, width] float or int32. For tests, dumps and the
-/// search for the first value that is not finite.
+/// Sees each value right after the operation that made it: [rows, width] float or int32. For tests, dumps and
+/// the search for the first value that is not finite.
 using Observer = FunctionRef<void(const Op& op, ValueId value, const void* data, std::int64_t rows)>;
 
 /// A plan made ready to run. Not thread-safe: one step at a time.

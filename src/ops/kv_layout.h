@@ -1,5 +1,5 @@
-// KV blocks: how the keys and values of 128 positions lie in memory. The pool of runtime/ hands blocks out, backends
-// write and read them; this header is the only place that knows the layout.
+// KV blocks: how the keys and values of 128 positions lie in memory. The pool of runtime/ hands blocks out,
+// backends write and read them; this header is the only place that knows the layout.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,17 @@ namespace eider {
 inline constexpr std::int64_t kKvBlockPositions = 128;
 
 enum class KvType : std::uint8_t { kF16, kF32 };
-inline constexpr std::int64_t kv_type_bytes(KvType type) { return type == KvType::kF16 ? 2 : 4; }
+inline constexpr std::int64_t kv_type_bytes(KvType type) {
+  return type == KvType::kF16 ? 2 : 4;
+}
 
 /// Layers that share blocks: all of the same head shape and the same visibility.
 struct KvKind {
-  std::string name;                      ///< "full" or "sliding"
-  std::int64_t layers = 0;               ///< layers of this kind
+  std::string name;         ///< "full" or "sliding"
+  std::int64_t layers = 0;  ///< layers of this kind
   std::int64_t num_key_value_heads = 0;
-  std::int64_t head_dim = 0;             ///< of keys and of values
-  std::int64_t window = 0;               ///< a query at p sees positions above p - window; 0: all
+  std::int64_t head_dim = 0;  ///< of keys and of values
+  std::int64_t window = 0;    ///< a query at p sees positions above p - window; 0: all
 };
 
 /// A layer's place: blocks of `kind`, layer `index` among that kind's layers.
@@ -34,8 +36,8 @@ struct KvSlot {
 ///
 ///   [layer of the kind][KV head] { keys [head_dim][128] , values [128][head_dim] }
 ///
-/// Keys lie with positions fastest, so that scores are computed with lanes along keys; values lie with dimensions
-/// fastest, so that the weighted sum runs with lanes along dimensions.
+/// Keys lie with positions fastest, so that scores are computed with lanes along keys; values lie with
+/// dimensions fastest, so that the weighted sum runs with lanes along dimensions.
 struct KvBlockLayout {
   std::int64_t num_key_value_heads;
   std::int64_t head_dim;
@@ -51,7 +53,9 @@ struct KvBlockLayout {
   }
 };
 
-inline KvBlockLayout block_layout(const KvKind& kind) { return {kind.num_key_value_heads, kind.head_dim}; }
+inline KvBlockLayout block_layout(const KvKind& kind) {
+  return {kind.num_key_value_heads, kind.head_dim};
+}
 
 /// Bytes of one block of `kind`.
 inline std::int64_t kv_block_bytes(const KvKind& kind, KvType type) {

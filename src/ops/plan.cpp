@@ -14,28 +14,39 @@ struct Overloaded : Fs... {
 template <class... Fs>
 Overloaded(Fs...) -> Overloaded<Fs...>;
 
-std::int64_t row_bytes(const Value& value) { return value.width * 4; }
+std::int64_t row_bytes(const Value& value) {
+  return value.width * 4;
+}
 
 }  // namespace
 
 std::vector<ValueId> inputs_of(const Op& op) {
-  return std::visit(
-      Overloaded{
-          [](const EmbedOp&) { return std::vector<ValueId>{}; },
-          [](const RmsNormOp& o) { return std::vector{o.in}; },
-          [](const LinearOp& o) { return std::vector{o.in}; },
-          [](const RopeTableOp&) { return std::vector<ValueId>{}; },
-          [](const RopeOp& o) { return std::vector{o.in, o.table}; },
-          [](const StoreKvOp& o) { return std::vector{o.keys, o.values}; },
-          [](const AttentionOp& o) { return std::vector{o.query}; },
-          [](const AddOp& o) { return std::vector{o.a, o.b}; },
-          [](const GatedActivationOp& o) { return std::vector{o.gate, o.up}; },
-          [](const MoeRouteOp& o) { return std::vector{o.scores}; },
-          [](const MoeFfnOp& o) { return std::vector{o.in, o.experts, o.weights}; },
-          [](const SelectRowsOp& o) { return std::vector{o.in}; },
-          [](const SoftCapOp& o) { return std::vector{o.in}; },
-      },
-      op.body);
+  return std::visit(Overloaded{
+                        [](const EmbedOp&) { return std::vector<ValueId>{}; },
+                        [](const RmsNormOp& o) { return std::vector{o.in}; },
+                        [](const LinearOp& o) { return std::vector{o.in}; },
+                        [](const RopeTableOp&) { return std::vector<ValueId>{}; },
+                        [](const RopeOp& o) {
+                          return std::vector{o.in, o.table};
+                        },
+                        [](const StoreKvOp& o) {
+                          return std::vector{o.keys, o.values};
+                        },
+                        [](const AttentionOp& o) { return std::vector{o.query}; },
+                        [](const AddOp& o) {
+                          return std::vector{o.a, o.b};
+                        },
+                        [](const GatedActivationOp& o) {
+                          return std::vector{o.gate, o.up};
+                        },
+                        [](const MoeRouteOp& o) { return std::vector{o.scores}; },
+                        [](const MoeFfnOp& o) {
+                          return std::vector{o.in, o.experts, o.weights};
+                        },
+                        [](const SelectRowsOp& o) { return std::vector{o.in}; },
+                        [](const SoftCapOp& o) { return std::vector{o.in}; },
+                    },
+                    op.body);
 }
 
 std::vector<ValueId> outputs_of(const Op& op) {
@@ -46,7 +57,9 @@ std::vector<ValueId> outputs_of(const Op& op) {
                           return out;
                         },
                         [](const StoreKvOp&) { return std::vector<ValueId>{}; },
-                        [](const MoeRouteOp& o) { return std::vector{o.experts, o.weights}; },
+                        [](const MoeRouteOp& o) {
+                          return std::vector{o.experts, o.weights};
+                        },
                         [](const auto& o) { return std::vector{o.out}; },
                     },
                     op.body);
@@ -81,8 +94,9 @@ std::string describe(const Op& op) {
 }
 
 ValueStorage assign_storage(const Plan& plan, std::int64_t max_tokens, std::int64_t max_logit_rows) {
-  // A value lives from the operation that writes it to the last one that reads it; the logits outlive the plan. Slots
-  // are first fit in recording order: plans repeat a layer many times, so the first layer's slots serve all of them.
+  // A value lives from the operation that writes it to the last one that reads it; the logits outlive the
+  // plan. Slots are first fit in recording order: plans repeat a layer many times, so the first layer's slots
+  // serve all of them.
   const std::size_t count = plan.values.size();
   std::vector<int> last_use(count, -1);
   const int ops = static_cast<int>(plan.ops.size());
@@ -107,7 +121,8 @@ ValueStorage assign_storage(const Plan& plan, std::int64_t max_tokens, std::int6
       const std::int64_t bytes = (rows * row_bytes(plan.value(id)) + 63) / 64 * 64;
       std::int64_t begin = 0;
       auto place = live.begin();
-      for (; place != live.end() && place->begin < begin + bytes; ++place) begin = std::max(begin, place->end);
+      for (; place != live.end() && place->begin < begin + bytes; ++place)
+        begin = std::max(begin, place->end);
       live.insert(place, {begin, begin + bytes, last_use[index]});
       storage.offset[index] = begin;
       storage.bytes = std::max(storage.bytes, begin + bytes);

@@ -1,6 +1,6 @@
-// Plan: a forward pass as data. A model records it once (recorder.h); a backend compiles and runs it. A plan is a
-// straight list of typed operations over named values; there are no rewriting passes, so what a model asks for is what
-// runs. Semantics and the order of every addition: docs/NUMERICS.md.
+// Plan: a forward pass as data. A model records it once (recorder.h); a backend compiles and runs it. A plan
+// is a straight list of typed operations over named values; there are no rewriting passes, so what a model
+// asks for is what runs. Semantics and the order of every addition: docs/NUMERICS.md.
 #pragma once
 
 #include <cstdint>
@@ -59,8 +59,9 @@ struct LinearOp {
   std::vector<Projection> projections;
 };
 
-/// Cosines and sines for the positions of the step: out[token] = {cos_0 .. cos_{n-1}, sin_0 .. sin_{n-1}}, n =
-/// inv_freq.size(), angle_i = double(position) * inv_freq[i]; cos and sin times `magnitude` in double, then rounded.
+/// Cosines and sines for the positions of the step: out[token] = {cos_0 .. cos_{n-1}, sin_0 .. sin_{n-1}}, n
+/// = inv_freq.size(), angle_i = double(position) * inv_freq[i]; cos and sin times `magnitude` in double, then
+/// rounded.
 struct RopeTableOp {
   std::vector<double> inv_freq;
   double magnitude = 1;
@@ -104,8 +105,8 @@ struct GatedActivationOp {
   ValueId gate, up, out;
 };
 
-/// Softmax router: the top_k experts of a row by (score descending, index ascending), listed in ascending index, and
-/// their weights; `normalize`: over the picks, else over all experts.
+/// Softmax router: the top_k experts of a row by (score descending, index ascending), listed in ascending
+/// index, and their weights; `normalize`: over the picks, else over all experts.
 struct MoeRouteOp {
   ValueId scores;  // [tokens, experts]
   std::int64_t top_k = 0;
@@ -114,7 +115,8 @@ struct MoeRouteOp {
   ValueId weights;  // [tokens, top_k]
 };
 
-/// Sum over the picked experts of weight * down(act(gate(x)) * up(x)), in the group order of docs/NUMERICS.md.
+/// Sum over the picked experts of weight * down(act(gate(x)) * up(x)), in the group order of
+/// docs/NUMERICS.md.
 struct MoeFfnOp {
   struct Expert {
     TensorView gate, up;  // [moe_intermediate_size, hidden_size]

@@ -12,7 +12,9 @@ int Recorder::kv_kind(KvKind kind) {
   return static_cast<int>(plan_.kv_kinds.size()) - 1;
 }
 
-KvSlot Recorder::kv_slot(int kind) { return {kind, plan_.kv_kinds[static_cast<std::size_t>(kind)].layers++}; }
+KvSlot Recorder::kv_slot(int kind) {
+  return {kind, plan_.kv_kinds[static_cast<std::size_t>(kind)].layers++};
+}
 
 Recorder::Var Recorder::new_value(std::string_view what, std::int64_t width, Rows rows, ValueType type) {
   plan_.values.push_back({"", width, rows, type});
@@ -58,7 +60,9 @@ std::vector<Recorder::Var> Recorder::linear_all(Var in, std::vector<Linear> proj
   return outs;
 }
 
-Recorder::Var Recorder::linear(Var in, const Linear& projection) { return linear_all(in, {projection})[0]; }
+Recorder::Var Recorder::linear(Var in, const Linear& projection) {
+  return linear_all(in, {projection})[0];
+}
 
 Recorder::Var Recorder::rope_table(const RopeFrequencies& frequencies) {
   const Var out =
@@ -121,7 +125,8 @@ Recorder::Var Recorder::moe_ffn(Var in, std::pair<Var, Var> route, Activation ac
                                 std::vector<MoeFfnOp::Expert> experts) {
   const std::int64_t width = at(in).width;
   for (const auto& expert : experts) {
-    EIDER_CHECK(expert.gate.columns() == width && expert.up.columns() == width && expert.down.rows() == width);
+    EIDER_CHECK(expert.gate.columns() == width && expert.up.columns() == width &&
+                expert.down.rows() == width);
     EIDER_CHECK(expert.gate.rows() == expert.down.columns() && expert.up.rows() == expert.down.columns());
   }
   const Var out = new_value("moe_ffn", width, Rows::kTokens);

@@ -1,5 +1,5 @@
-// Recorder: the vocabulary a model file writes its forward pass in. Each call appends one operation and returns the
-// value it makes; shapes are checked here, so that kernels have no error paths.
+// Recorder: the vocabulary a model file writes its forward pass in. Each call appends one operation and
+// returns the value it makes; shapes are checked here, so that kernels have no error paths.
 #pragma once
 
 #include <array>
@@ -26,7 +26,8 @@ class Recorder {
     std::optional<TensorView> bias;
   };
 
-  /// Declares a kind of KV layers (its `layers` count up as kv_slot() hands places out) and returns its index.
+  /// Declares a kind of KV layers (its `layers` count up as kv_slot() hands places out) and returns its
+  /// index.
   int kv_kind(KvKind kind);
   KvSlot kv_slot(int kind);
 
@@ -48,7 +49,8 @@ class Recorder {
   Var add(Var a, Var b);
   Var gated_activation(Activation activation, Var gate, Var up);
   std::pair<Var, Var> moe_route(Var scores, std::int64_t top_k, bool normalize);
-  Var moe_ffn(Var in, std::pair<Var, Var> route, Activation activation, std::vector<MoeFfnOp::Expert> experts);
+  Var moe_ffn(Var in, std::pair<Var, Var> route, Activation activation,
+              std::vector<MoeFfnOp::Expert> experts);
   Var select_rows(Var in);
   Var soft_cap(Var in, float cap);
 

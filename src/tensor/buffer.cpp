@@ -5,7 +5,9 @@
 
 namespace eider {
 
-void Buffer::Free::operator()(std::byte* data) const { std::free(data); }
+void Buffer::Free::operator()(std::byte* data) const {
+  std::free(data);
+}
 
 Result<Buffer> Buffer::allocate(std::size_t bytes) {
   constexpr std::size_t kAlignment = 64;

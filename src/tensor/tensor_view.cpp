@@ -24,7 +24,9 @@ std::string Shape::text() const {
   return fmt::format("[{}]", fmt::join(dims_.begin(), dims_.begin() + rank_, ", "));
 }
 
-std::int64_t TensorView::row_bytes() const { return format_row_bytes(format, columns()); }
+std::int64_t TensorView::row_bytes() const {
+  return format_row_bytes(format, columns());
+}
 
 TensorView TensorView::slice_rows(std::int64_t begin, std::int64_t count, std::string new_name) const {
   EIDER_CHECK(begin >= 0 && count >= 0 && begin + count <= rows());

@@ -1,5 +1,5 @@
-// TensorView: a named, shaped look at weights in their storage format. It owns nothing; the Checkpoint or Buffer it
-// came from must outlive it.
+// TensorView: a named, shaped look at weights in their storage format. It owns nothing; the Checkpoint or
+// Buffer it came from must outlive it.
 #pragma once
 
 #include <array>
@@ -41,8 +41,8 @@ class Shape {
   int rank_ = 0;
 };
 
-/// Weights are W[out, in] and y = x W^T. `data` holds shape.rows() rows of format_row_bytes(format, columns) bytes each,
-/// aligned for the format's block.
+/// Weights are W[out, in] and y = x W^T. `data` holds shape.rows() rows of format_row_bytes(format, columns)
+/// bytes each, aligned for the format's block.
 struct TensorView {
   std::string name;
   Format format = Format::kF32;
