@@ -118,8 +118,11 @@ EIDER_ALWAYS_INLINE float tanh32(float x) {
   p = std::fma(p, square, -0x1.55554ap-2f);
   const float near_zero = std::fma(a * square, p, a);
   const float elsewhere = 1.0f - 2.0f / (1.0f + exp32(2.0f * a));
-  const float magnitude = a < 0.55f ? near_zero : elsewhere;
-  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(magnitude) | sign);
+  // A select of bits: GCC would move the division into a branch of a select of floats.
+  const std::uint32_t is_near_zero = a < 0.55f ? 0xffffffffu : 0u;
+  const std::uint32_t magnitude = (std::bit_cast<std::uint32_t>(near_zero) & is_near_zero) |
+                                  (std::bit_cast<std::uint32_t>(elsewhere) & ~is_near_zero);
+  return std::bit_cast<float>(magnitude | sign);
 }
 
 /// cap * tanh(x / cap)
