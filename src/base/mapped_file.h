@@ -33,4 +33,7 @@ class MappedFile {
   std::size_t size_ = 0;
 };
 
+/// Asks the operating system to start reading the pages of `mapped`, a part of a mapped file, from the disk.
+void advise_read_ahead(std::span<const std::byte> mapped);
+
 }  // namespace eider

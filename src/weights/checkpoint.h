@@ -1,7 +1,7 @@
-// Checkpoint: one view over a GGUF file (or its split parts) and a Hugging Face directory. Everything that differs
-// between sources is undone here and nowhere else: tensors carry Hugging Face names and PyTorch shapes, q and k rows
-// stand in half-split order, norm weights are the factor itself (gemma's 1 + w), fused qkv and gate|up and 3-D expert
-// tensors appear as the separate matrices that models ask for.
+// Checkpoint: one view over a GGUF file (or its split parts) and a Hugging Face directory. Everything that
+// differs between sources is undone here and nowhere else: tensors carry Hugging Face names and PyTorch
+// shapes, q and k rows stand in half-split order, norm weights are the factor itself (gemma's 1 + w), fused
+// qkv and gate|up and 3-D expert tensors appear as the separate matrices that models ask for.
 #pragma once
 
 #include <functional>
@@ -21,14 +21,16 @@ namespace eider {
 
 class Checkpoint {
  public:
-  /// `path`: a .gguf file (the first part of a split one), a .safetensors file or index beside its config.json, or a
-  /// directory holding config.json. Nothing is read but headers and what a transform must copy.
+  /// `path`: a .gguf file (the first part of a split one), a .safetensors file or index beside its
+  /// config.json, or a directory holding config.json. Nothing is read but headers and what a transform must
+  /// copy.
   static Result<std::shared_ptr<const Checkpoint>> open(const std::string& path);
 
   /// What the file is, for people: "GGUF v3, 1 part" or "safetensors, 2 shards".
   const std::string& source() const { return source_; }
   const std::string& path() const { return path_; }
-  /// Keys as in published config.json files: model_type, hidden_size, num_hidden_layers, rope_theta, rope_scaling, ...
+  /// Keys as in published config.json files: model_type, hidden_size, num_hidden_layers, rope_theta,
+  /// rope_scaling, ...
   const Config& config() const { return config_; }
   /// The tokenizer's data; absent where the source has none (a directory's tokenizer.json is not read yet).
   const std::optional<Vocabulary>& vocabulary() const { return vocabulary_; }
@@ -38,7 +40,8 @@ class Checkpoint {
   const std::map<std::string, TensorView, std::less<>>& tensors() const { return tensors_; }
   const TensorView* find(std::string_view name) const;
 
-  /// The tensor, or one line: missing, of another shape, or (matrices) of columns that are no multiple of its block.
+  /// The tensor, or one line: missing, of another shape, or (matrices) of columns that are no multiple of its
+  /// block.
   Result<TensorView> get(std::string_view name, const Shape& shape) const;
   /// As get(), but a tensor that is absent is not an error.
   Result<std::optional<TensorView>> get_optional(std::string_view name, const Shape& shape) const;
@@ -60,7 +63,7 @@ class Checkpoint {
   std::optional<Vocabulary> vocabulary_;
   std::map<std::string, TensorView, std::less<>> tensors_;
   std::int64_t weight_bytes_ = 0;
-  std::vector<std::shared_ptr<const void>> storage_;                 // mapped files and transformed copies
+  std::vector<std::shared_ptr<const void>> storage_;                // mapped files and transformed copies
   std::vector<std::pair<const std::byte*, std::size_t>> mappings_;  // what preload() walks
 };
 

@@ -1,5 +1,6 @@
-// Config: the model's configuration under the key names of published Hugging Face config.json files, whatever it was
-// read from. Readers normalise into it (config_style.cpp); models read from it and refuse what they do not know.
+// Config: the model's configuration under the key names of published Hugging Face config.json files, whatever
+// it was read from. Readers normalise into it (config_style.cpp); models read from it and refuse what they do
+// not know.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,8 @@ class Config {
   /// Present and not null.
   bool has(std::string_view key) const;
 
-  /// The key must be present and of that kind; errors read "config.json: hidden_size: expected an integer, found ...".
+  /// The key must be present and of that kind; errors read "config.json: hidden_size: expected an integer,
+  /// found ...".
   Result<std::int64_t> integer(std::string_view key) const;
   Result<double> number(std::string_view key) const;
   Result<bool> boolean(std::string_view key) const;
@@ -34,7 +36,8 @@ class Config {
   Result<std::vector<std::int64_t>> integers(std::string_view key) const;
   Result<Config> object(std::string_view key) const;
 
-  /// As above with a default for a key that is absent or null; a value of the wrong kind is an error all the same.
+  /// As above with a default for a key that is absent or null; a value of the wrong kind is an error all the
+  /// same.
   Result<std::int64_t> integer_or(std::string_view key, std::int64_t fallback) const;
   Result<double> number_or(std::string_view key, double fallback) const;
   Result<bool> boolean_or(std::string_view key, bool fallback) const;

@@ -1,5 +1,5 @@
-// SafetensorsFile: the header of one .safetensors file, checked, and its tensors' bytes. Hugging Face directories are
-// made of these (checkpoint.h); goldens too.
+// SafetensorsFile: the header of one .safetensors file, checked, and its tensors' bytes. Hugging Face
+// directories are made of these (checkpoint.h); goldens too.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,8 @@ class SafetensorsFile {
     std::span<const std::byte> bytes;  ///< inside the mapping; not necessarily aligned
   };
 
-  /// Every claim of the header is checked against the file: lengths, dtypes' sizes, overlaps, holes, duplicates.
+  /// Every claim of the header is checked against the file: lengths, dtypes' sizes, overlaps, holes,
+  /// duplicates.
   static Result<SafetensorsFile> open(const std::string& path);
   /// The header of a file already in memory (fuzzing, tests); `bytes` must outlive the entries.
   static Result<std::map<std::string, Entry, std::less<>>> parse(std::span<const std::byte> bytes);

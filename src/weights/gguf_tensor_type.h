@@ -1,0 +1,15 @@
+// The tensor types of GGUF files by number.
+#pragma once
+
+#include <cstdint>
+
+#include "base/result.h"
+#include "format/format.h"
+
+namespace eider {
+
+/// The storage format of a tensor type, or one line that names the type: known but not read yet, removed from
+/// GGUF, or never heard of.
+Result<Format> gguf_tensor_format(std::uint32_t type);
+
+}  // namespace eider
