@@ -1,10 +1,9 @@
 // numerics.inl.h compiled for the baseline CPU, for code that is not a kernel.
 #pragma once
 
-#include <bit>
-#include <cmath>
 #include <cstdint>
 
+#include "base/float_bits.h"
 #include "base/inline.h"
 
 namespace eider::numerics {
