@@ -1,0 +1,186 @@
+#include "tools/flags.h"
+
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <string_view>
+#include <system_error>
+
+namespace eider {
+namespace {
+
+constexpr const char* kEngineGroup = "Engine";
+constexpr const char* kSamplingGroup = "Sampling (in the order of --samplers)";
+constexpr std::int64_t kMaxContext = std::int64_t{1} << 24;
+constexpr std::int64_t kMaxThreads = 1024;
+constexpr std::int64_t kMaxBatchTokens = 65536;
+
+/// The whole of `text` as a number, or nothing.
+template <class T>
+std::optional<T> parse_number(std::string_view text) {
+  T value{};
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (problem != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+/// A flag for a float in low..high; `meaning` stands in the help before the default.
+void add_float_flag(CLI::App& command, const std::string& names, float& value, float low, float high,
+                    const std::string& meaning) {
+  const auto parse = [&value, low, high](const std::string& text) -> Status {
+    const auto number = parse_number<float>(text);
+    if (!number || !(*number >= low && *number <= high)) return error("a number from {} to {}", low, high);
+    value = *number;
+    return {};
+  };
+  add_value_flag(command, names, "X", parse, fmt::format("{} [{:g}]", meaning, value))->group(kSamplingGroup);
+}
+
+/// "15043+1.5" or "15043-1.5", as llama.cpp spells it.
+Status parse_logit_bias(const std::string& text, std::map<TokenId, float>& biases) {
+  const std::size_t sign = text.find_first_of("+-");
+  if (sign != std::string::npos && sign > 0) {
+    const auto id = parse_number<TokenId>(std::string_view(text).substr(0, sign));
+    const auto size = parse_number<float>(std::string_view(text).substr(sign + 1));
+    if (id && *id >= 0 && size && std::isfinite(*size) && *size >= 0) {
+      biases[*id] = text[sign] == '-' ? -*size : *size;
+      return {};
+    }
+  }
+  return error("a token id, + or -, and a number, as in 15043+1.5");
+}
+
+Status parse_kv_type(const std::string& text, KvType& type) {
+  if (text == "f16")
+    type = KvType::kF16;
+  else if (text == "f32")
+    type = KvType::kF32;
+  else
+    return error("f16 or f32");
+  return {};
+}
+
+}  // namespace
+
+CLI::Option* add_value_flag(CLI::App& command, const std::string& names, const std::string& type,
+                            std::function<Status(const std::string&)> parse, const std::string& help) {
+  const std::string name = names.substr(names.rfind(',') + 1);
+  const auto read = [name, parse = std::move(parse)](const CLI::results_t& values) {
+    for (const std::string& value : values) {
+      const Status status = parse(value);
+      if (!status.ok())
+        throw CLI::ValidationError(
+            name, fmt::format("'{}' is not allowed; expected {}", value, status.error().message()));
+    }
+    return true;
+  };
+  return command.add_option(names, read, help)
+      ->type_name(type)
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+}
+
+CLI::Option* add_integer_flag(CLI::App& command, const std::string& names,
+                              std::function<void(std::int64_t)> store, std::int64_t low, std::int64_t high,
+                              const std::string& help) {
+  const auto parse = [store = std::move(store), low, high](const std::string& text) -> Status {
+    const auto number = parse_number<std::int64_t>(text);
+    if (!number || *number < low || *number > high) return error("an integer from {} to {}", low, high);
+    store(*number);
+    return {};
+  };
+  return add_value_flag(command, names, "N", parse, help);
+}
+
+void add_model_flag(CLI::App& command, EngineFlags& flags) {
+  command
+      .add_option("-m,--model", flags.model,
+                  "A .gguf file (of a split one, the first part), or a Hugging Face directory")
+      ->type_name("PATH")
+      ->required()
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+}
+
+void add_context_flag(CLI::App& command, EngineFlags& flags) {
+  add_integer_flag(
+      command, "-c,--ctx-size", [&flags](std::int64_t n) { flags.context = n; }, 1, kMaxContext,
+      "Most tokens of prompt and answer together [the model's own, less where memory is short]")
+      ->group(kEngineGroup);
+}
+
+void add_engine_flags(CLI::App& command, EngineFlags& flags) {
+  add_integer_flag(
+      command, "-t,--threads", [&flags](std::int64_t n) { flags.threads = static_cast<int>(n); }, 1,
+      kMaxThreads, "Threads [the physical cores that this process may use]")
+      ->group(kEngineGroup);
+  add_integer_flag(
+      command, "--ubatch-size", [&flags](std::int64_t n) { flags.max_batch_tokens = n; }, 1, kMaxBatchTokens,
+      fmt::format("(or -ub) Most prompt tokens computed at once [{}]", flags.max_batch_tokens))
+      ->group(kEngineGroup);
+  add_value_flag(
+      command, "--kv-type", "TYPE",
+      [&flags](const std::string& text) { return parse_kv_type(text, flags.kv_type); },
+      "How keys and values are stored: f16 or f32 [f16]")
+      ->group(kEngineGroup);
+  const auto parse_backend = [&flags](const std::string& text) -> Status {
+    if (text != "reference") return error("reference");
+    flags.backend = text;
+    return {};
+  };
+  add_value_flag(command, "--backend", "NAME", parse_backend, "What computes: reference [reference]")
+      ->group(kEngineGroup);
+}
+
+void add_sampling_flags(CLI::App& command, SamplingFlags& flags) {
+  constexpr std::int64_t kMaxTokens = std::numeric_limits<std::int32_t>::max();
+  SamplerOptions& options = flags.options;
+  add_float_flag(command, "--temp", options.temperature, 0, 100,
+                 "Temperature; 0 always takes the likeliest token");
+  add_integer_flag(
+      command, "--top-k", [&options](std::int64_t k) { options.top_k = k; }, 0, kMaxTokens,
+      fmt::format("Keep the k likeliest tokens; 0: all [{}]", options.top_k))
+      ->group(kSamplingGroup);
+  add_float_flag(command, "--top-p", options.top_p, 0, 1,
+                 "Keep the likeliest tokens that reach this probability; 1: all");
+  add_float_flag(command, "--min-p", options.min_p, 0, 1,
+                 "Keep tokens at least this likely, relative to the likeliest; 0: all");
+  add_float_flag(command, "--typical", options.typical_p, 0, 1,
+                 "Keep the most typical tokens that reach this probability; 1: all");
+  add_float_flag(command, "--repeat-penalty", options.repeat_penalty, 0.01F, 100,
+                 "Divides the logits of tokens seen lately; 1: off");
+  add_float_flag(command, "--frequency-penalty", options.frequency_penalty, -100, 100,
+                 "Subtracted for each time a token was seen lately; 0: off");
+  add_float_flag(command, "--presence-penalty", options.presence_penalty, -100, 100,
+                 "Subtracted once from tokens seen lately; 0: off");
+  add_integer_flag(
+      command, "--repeat-last-n", [&options](std::int64_t n) { options.penalty_last_n = n; }, -1, kMaxTokens,
+      fmt::format("How many tokens back \"lately\" reaches; -1: all, 0: none [{}]", options.penalty_last_n))
+      ->group(kSamplingGroup);
+  add_value_flag(
+      command, "-l,--logit-bias", "ID(+|-)X",
+      [&options](const std::string& text) { return parse_logit_bias(text, options.logit_bias); },
+      "Added to a token's logit, as in 15043+1.5; may be given again")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->allow_extra_args(false)
+      ->group(kSamplingGroup);
+  const auto parse_stages = [&options](const std::string& text) -> Status {
+    EIDER_TRY(options.stages, parse_sampler_stages(text));
+    return {};
+  };
+  add_value_flag(command, "--samplers", "A;B;...", parse_stages,
+                 fmt::format("Which steps, in which order [{}]", default_sampler_stages()))
+      ->group(kSamplingGroup);
+  const auto parse_seed = [&flags](const std::string& text) -> Status {
+    flags.seed = parse_number<std::uint64_t>(text);
+    if (!flags.seed) return error("an integer from 0 to {}", std::numeric_limits<std::uint64_t>::max());
+    return {};
+  };
+  add_value_flag(command, "-s,--seed", "N", parse_seed, "Same seed, same answer [drawn anew, and printed]")
+      ->group(kSamplingGroup);
+}
+
+std::string spell_out_flag(std::string argument) {
+  return argument == "-ub" ? "--ubatch-size" : std::move(argument);
+}
+
+}  // namespace eider

@@ -1,0 +1,55 @@
+// Flags that several commands share, and how a flag's value is read: whole, in its range, or refused by one
+// line that names the flag, the value and what is allowed.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "ops/kv_layout.h"
+#include "runtime/sampler.h"
+
+namespace eider {
+
+/// How a model is loaded and run.
+struct EngineFlags {
+  std::string model;
+  std::optional<std::int64_t> context;  ///< absent: the model's own, or what memory allows
+  std::optional<int> threads;           ///< absent: Machine::default_threads()
+  std::int64_t max_batch_tokens = 512;
+  KvType kv_type = KvType::kF16;
+  std::string backend = "reference";
+};
+
+/// How tokens are drawn; `options.seed` counts only where a seed was given.
+struct SamplingFlags {
+  SamplerOptions options;
+  std::optional<std::uint64_t> seed;
+};
+
+/// -m
+void add_model_flag(CLI::App& command, EngineFlags& flags);
+/// -c
+void add_context_flag(CLI::App& command, EngineFlags& flags);
+/// -t, -ub, --kv-type, --backend
+void add_engine_flags(CLI::App& command, EngineFlags& flags);
+/// --temp to --seed
+void add_sampling_flags(CLI::App& command, SamplingFlags& flags);
+
+/// A flag that takes one value, `type` in its help. `parse` stores the value or says what is allowed. Given
+/// again, the last value counts.
+CLI::Option* add_value_flag(CLI::App& command, const std::string& names, const std::string& type,
+                            std::function<Status(const std::string&)> parse, const std::string& help);
+
+/// As above for an integer in low..high.
+CLI::Option* add_integer_flag(CLI::App& command, const std::string& names,
+                              std::function<void(std::int64_t)> store, std::int64_t low, std::int64_t high,
+                              const std::string& help);
+
+/// "-ub" is how people know --ubatch-size, but CLI11 reads it as -u -b: spells it out.
+std::string spell_out_flag(std::string argument);
+
+}  // namespace eider

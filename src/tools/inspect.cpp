@@ -1,0 +1,175 @@
+// `eider inspect`: what a model file is and what running it takes, without reading its weights.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "format/storage_format.h"
+#include "tools/commands.h"
+#include "tools/flags.h"
+#include "tools/loading.h"
+#include "tools/memory.h"
+#include "weights/checkpoint.h"
+
+namespace eider {
+namespace {
+
+struct InspectFlags {
+  EngineFlags engine;
+  bool json = false;
+};
+
+/// Tensors of one storage format.
+struct FormatTotal {
+  std::int64_t tensors = 0;
+  std::int64_t parameters = 0;
+  std::int64_t bytes = 0;
+};
+
+std::map<Format, FormatTotal> totals_by_format(const Checkpoint& checkpoint) {
+  std::map<Format, FormatTotal> totals;
+  for (const auto& [name, tensor] : checkpoint.tensors()) {
+    FormatTotal& total = totals[tensor.format];
+    ++total.tensors;
+    total.parameters += tensor.shape.elements();
+    total.bytes += tensor.bytes();
+  }
+  return totals;
+}
+
+/// Everything that the command shows, in the order it is shown.
+struct Inspection {
+  const Model& model;
+  const Machine& machine;
+  std::map<Format, FormatTotal> formats;
+  std::int64_t parameters = 0;
+  std::int64_t bytes_per_token = 0;
+  std::int64_t context = 0;
+  MemoryNeed need;
+};
+
+Inspection inspect_model(const Model& model, const Machine& machine, const EngineFlags& flags) {
+  Inspection inspection{.model = model, .machine = machine, .formats = totals_by_format(*model.checkpoint)};
+  for (const auto& [format, total] : inspection.formats) inspection.parameters += total.parameters;
+  inspection.bytes_per_token = bytes_per_token(model.plan);
+  EngineOptions options;
+  options.context = inspection.context = flags.context.value_or(model.max_position_embeddings);
+  options.max_batch_tokens = std::min(flags.max_batch_tokens, options.context);
+  options.kv_type = flags.kv_type;
+  inspection.need = memory_need(model, *create_compute(flags, machine).backend, options);
+  return inspection;
+}
+
+std::string to_json(const Inspection& inspection) {
+  const Model& model = inspection.model;
+  const Machine& machine = inspection.machine;
+  auto formats = nlohmann::ordered_json::array();
+  for (const auto& [format, total] : inspection.formats)
+    formats.push_back({{"format", format_name(format)},
+                       {"tensors", total.tensors},
+                       {"parameters", total.parameters},
+                       {"bytes", total.bytes}});
+  nlohmann::ordered_json tokenizer;  // null where the checkpoint has none
+  if (const auto& vocabulary = model.checkpoint->vocabulary())
+    tokenizer = {{"model", vocabulary->model},
+                 {"pre_tokenizer", vocabulary->pre_tokenizer},
+                 {"tokens", vocabulary->tokens.size()},
+                 {"chat_template", !vocabulary->chat_template.empty()}};
+  const nlohmann::ordered_json object = {{"path", model.checkpoint->path()},
+                                         {"source", model.checkpoint->source()},
+                                         {"architecture", model.architecture},
+                                         {"parameters", inspection.parameters},
+                                         {"bytes_per_token", inspection.bytes_per_token},
+                                         {"hidden_size", model.hidden_size},
+                                         {"num_hidden_layers", model.num_hidden_layers},
+                                         {"vocab_size", model.vocab_size},
+                                         {"max_position_embeddings", model.max_position_embeddings},
+                                         {"formats", std::move(formats)},
+                                         {"tokenizer", std::move(tokenizer)},
+                                         {"memory",
+                                          {{"context", inspection.context},
+                                           {"weights", inspection.need.weights},
+                                           {"kv_cache", inspection.need.kv},
+                                           {"working", inspection.need.working},
+                                           {"total", inspection.need.total()}}},
+                                         {"machine",
+                                          {{"threads", machine.default_threads()},
+                                           {"available_memory", machine.available_memory},
+                                           {"total_memory", machine.total_memory}}}};
+  return object.dump(2) + "\n";
+}
+
+/// "135M", "30.5B"
+std::string format_count(std::int64_t count) {
+  const auto value = static_cast<double>(count);
+  if (value >= 1e9) return fmt::format("{:.1f}B", value / 1e9);
+  if (value >= 1e6) return fmt::format("{:.0f}M", value / 1e6);
+  return fmt::format("{:.0f}K", value / 1e3);
+}
+
+std::string to_text(const Inspection& inspection) {
+  const Model& model = inspection.model;
+  std::string text;
+  const auto row = [&](std::string_view label, const std::string& value) {
+    text += fmt::format("{:<18}{}\n", label, value);
+  };
+  row("file", fmt::format("{} ({})", model.checkpoint->path(), model.checkpoint->source()));
+  row("architecture", fmt::format("{}, {} layers, hidden size {}, vocabulary {}", model.architecture,
+                                  model.num_hidden_layers, model.hidden_size, model.vocab_size));
+  row("parameters", fmt::format("{} ({})", inspection.parameters, format_count(inspection.parameters)));
+  row("bytes per token",
+      fmt::format("{} (weights that one decoded token reads)", format_bytes(inspection.bytes_per_token)));
+  row("context", fmt::format("{} tokens, the model's own", model.max_position_embeddings));
+  if (const auto& vocabulary = model.checkpoint->vocabulary()) {
+    const std::string pre =
+        vocabulary->pre_tokenizer.empty() ? "" : ", pre-tokenizer " + vocabulary->pre_tokenizer;
+    row("tokenizer", fmt::format("{}{}, {} tokens", vocabulary->model, pre, vocabulary->tokens.size()));
+    row("chat template", vocabulary->chat_template.empty() ? "none" : "yes");
+  } else {
+    row("tokenizer", "none that eider reads");
+  }
+
+  text += fmt::format("\n{:<10}{:>9}{:>16}{:>12}\n", "format", "tensors", "parameters", "bytes");
+  for (const auto& [format, total] : inspection.formats)
+    text += fmt::format("{:<10}{:>9}{:>16}{:>12}\n", format_name(format), total.tensors, total.parameters,
+                        format_bytes(total.bytes));
+
+  const MemoryNeed& need = inspection.need;
+  text += "\n";
+  row("memory", fmt::format("a context of {} {}", inspection.context, describe(need)));
+  row("this machine",
+      fmt::format("{} of {} free, {} threads by default", format_bytes(inspection.machine.available_memory),
+                  format_bytes(inspection.machine.total_memory), inspection.machine.default_threads()));
+  return text;
+}
+
+Result<int> inspect(const InspectFlags& flags) {
+  const Machine machine = detect_machine();
+  EIDER_TRY(const Model model, open_model(flags.engine.model));
+  const Inspection inspection = inspect_model(model, machine, flags.engine);
+  EIDER_TRY_STATUS(write_stdout(flags.json ? to_json(inspection) : to_text(inspection)));
+  return kExitSuccess;
+}
+
+}  // namespace
+
+void add_inspect_command(CLI::App& program, Action& action) {
+  CLI::App* command =
+      program.add_subcommand("inspect", "Shows what a model file is and the memory that it needs");
+  const auto flags = std::make_shared<InspectFlags>();
+  add_model_flag(*command, flags->engine);
+  add_context_flag(*command, flags->engine);
+  add_engine_flags(*command, flags->engine);
+  command->add_flag("--json", flags->json, "Prints one JSON object; sizes are bytes");
+  command->footer(
+      "Examples:\n"
+      "  eider inspect -m model.gguf\n"
+      "  eider inspect -m model.gguf -c 32768 --kv-type f32      the memory that this context would need");
+  command->callback([flags, &action] { action = [flags](const Terminal&) { return inspect(*flags); }; });
+}
+
+}  // namespace eider

@@ -1,0 +1,66 @@
+#include "tools/loading.h"
+
+#include <algorithm>
+
+#include "backend/reference/reference_backend.h"
+#include "tools/memory.h"
+#include "weights/checkpoint.h"
+
+namespace eider {
+
+Result<Model> open_model(const std::string& path) {
+  EIDER_TRY(std::shared_ptr<const Checkpoint> checkpoint, Checkpoint::open(path));
+  return load_model(std::move(checkpoint)).context(path);
+}
+
+Result<Tokenizer> create_tokenizer(const Checkpoint& checkpoint) {
+  if (!checkpoint.vocabulary())
+    return error("{}: has no tokenizer that eider reads; use a .gguf file with one", checkpoint.path());
+  return Tokenizer::create(*checkpoint.vocabulary()).context(checkpoint.path());
+}
+
+Compute create_compute(const EngineFlags& flags, const Machine& machine) {
+  Compute compute;
+  compute.pool = std::make_unique<ThreadPool>(flags.threads.value_or(machine.default_threads()));
+  compute.backend = make_reference_backend(*compute.pool, machine);
+  return compute;
+}
+
+Result<EngineOptions> settle_options(const EngineFlags& flags, const Model& model, const Backend& backend,
+                                     const Machine& machine, const Terminal& terminal) {
+  const std::int64_t own = model.max_position_embeddings;
+  EngineOptions options;
+  options.context = flags.context.value_or(own);
+  options.max_batch_tokens = std::min(flags.max_batch_tokens, options.context);
+  options.kv_type = flags.kv_type;
+  if (options.context > own)
+    terminal.warning(
+        fmt::format("--ctx-size {} is beyond the {} tokens that this model was made for; "
+                    "answers get worse there",
+                    options.context, own));
+
+  const MemoryNeed need = memory_need(model, backend, options);
+  if (need.total() <= machine.available_memory) return options;
+  const std::int64_t largest = largest_context(model, backend, options, machine.available_memory);
+  const std::string shortage = fmt::format("a context of {} {}, but {} of memory is free", options.context,
+                                           describe(need), format_bytes(machine.available_memory));
+  if (largest == 0)
+    return error("{}: {}; no context fits: use a smaller model", model.checkpoint->path(), shortage);
+  if (flags.context) return error("--ctx-size: {}; at most {} fits", shortage, largest);
+  terminal.warning(fmt::format("{}; using -c {}", shortage, largest));
+  options.context = largest;
+  options.max_batch_tokens = std::min(options.max_batch_tokens, largest);
+  return options;
+}
+
+Result<std::unique_ptr<Engine>> load_engine(Model model, Backend& backend, const EngineOptions& options,
+                                            const Terminal& terminal, const InterruptGuard& interrupt) {
+  ProgressBar bar(terminal, "loading");
+  model.checkpoint->preload([&](std::int64_t done, std::int64_t total) {
+    bar.update(done, total);
+    return !interrupt.interrupted();
+  });
+  return Engine::create(std::move(model), backend, options);
+}
+
+}  // namespace eider

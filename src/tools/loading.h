@@ -1,0 +1,42 @@
+// Loading: from flags to an engine that is ready to run, with the checks and messages on the way.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/machine.h"
+#include "base/result.h"
+#include "base/thread_pool.h"
+#include "model/model.h"
+#include "ops/backend.h"
+#include "runtime/engine.h"
+#include "text/tokenizer.h"
+#include "tools/flags.h"
+#include "tools/interrupt.h"
+#include "tools/terminal.h"
+
+namespace eider {
+
+/// Opens the checkpoint and records the model's plan; reads no weights yet.
+Result<Model> open_model(const std::string& path);
+
+/// The tokenizer that the checkpoint carries, or one line that says it has none.
+Result<Tokenizer> create_tokenizer(const Checkpoint& checkpoint);
+
+/// Threads and the backend that -t and --backend ask for.
+struct Compute {
+  std::unique_ptr<ThreadPool> pool;
+  std::unique_ptr<Backend> backend;
+};
+Compute create_compute(const EngineFlags& flags, const Machine& machine);
+
+/// Engine options with the context settled: what -c says, else the model's own, else what memory allows (and
+/// a warning). An error names the largest context that fits.
+Result<EngineOptions> settle_options(const EngineFlags& flags, const Model& model, const Backend& backend,
+                                     const Machine& machine, const Terminal& terminal);
+
+/// Reads the weights into memory behind a progress bar (Ctrl-C ends that early) and creates the engine.
+Result<std::unique_ptr<Engine>> load_engine(Model model, Backend& backend, const EngineOptions& options,
+                                            const Terminal& terminal, const InterruptGuard& interrupt);
+
+}  // namespace eider

@@ -1,0 +1,90 @@
+// The `eider` program: parses the command line, runs the chosen command, and turns its end into an exit code.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <csignal>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "base/machine.h"
+#include "tools/commands.h"
+#include "tools/flags.h"
+#include "tools/terminal.h"
+
+namespace eider {
+namespace {
+
+#if defined(__clang__)
+constexpr const char* kCompiler = "Clang " __clang_version__;
+#else
+constexpr const char* kCompiler = "GCC " __VERSION__;
+#endif
+
+std::string version_text() {
+  const char* isa = detect_machine().has_fma ? "x86-64 with AVX2, FMA and F16C" : "baseline";
+  return fmt::format("eider {}\ncompiler: {}\ninstruction set here: {}", EIDER_VERSION, kCompiler, isa);
+}
+
+/// One line for what is wrong with the command line, and where to look.
+int report_usage(const CLI::App& program, const CLI::ParseError& problem, const Terminal& terminal) {
+  const auto chosen = program.get_subcommands();
+  if (chosen.empty() && dynamic_cast<const CLI::RequiredError*>(&problem) != nullptr) {
+    terminal.error("a command is needed: run, inspect or perplexity; see eider --help");
+    return kExitUsage;
+  }
+  std::string message = problem.what();
+  std::replace(message.begin(), message.end(), '\n', ' ');
+  const std::string command = chosen.empty() ? "" : " " + chosen.front()->get_name();
+  terminal.error(fmt::format("{}; see eider{} --help", message, command));
+  return kExitUsage;
+}
+
+int run_program(int argc, char** argv, const Terminal& terminal) {
+  CLI::App program("eider runs large language models on this machine: from a model file to streamed text.\n",
+                   "eider");
+  program.require_subcommand(1);
+  program.get_formatter()->column_width(32);
+  program.set_version_flag("--version", version_text, "Version, compiler and instruction set");
+  program.footer(
+      "Examples:\n"
+      "  eider run -m model.gguf -p \"Why is the sky blue?\"\n"
+      "  eider inspect -m model.gguf -c 8192\n"
+      "  eider run --help");
+
+  Action action;
+  add_run_command(program, action);
+  add_inspect_command(program, action);
+  add_perplexity_command(program, action);
+
+  std::vector<std::string> arguments(argv + 1, argv + argc);
+  std::transform(arguments.begin(), arguments.end(), arguments.begin(), spell_out_flag);
+  std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
+  try {
+    program.parse(std::move(arguments));
+  } catch (const CLI::Success& request) {  // --help, --version
+    return program.exit(request);
+  } catch (const CLI::ParseError& problem) {
+    return report_usage(program, problem, terminal);
+  }
+
+  const Result<int> outcome = action(terminal);
+  if (outcome.ok()) return *outcome;
+  terminal.error(outcome.error().message());
+  return kExitFailure;
+}
+
+}  // namespace
+}  // namespace eider
+
+int main(int argc, char** argv) {
+  const eider::Terminal terminal = eider::Terminal::from_environment();
+  std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is then an error of write_stdout()
+  try {
+    return eider::run_program(argc, argv, terminal);
+  } catch (const std::bad_alloc&) {
+    terminal.error("out of memory");
+  } catch (const std::exception& problem) {
+    terminal.error(problem.what());
+  }
+  return eider::kExitFailure;
+}

@@ -1,0 +1,174 @@
+// `eider perplexity`: how well a model predicts a text, token by token, in one context (teacher forcing). It
+// is how eider is compared with other engines (scripts/conformance.sh).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tools/commands.h"
+#include "tools/flags.h"
+#include "tools/input.h"
+#include "tools/loading.h"
+
+namespace eider {
+namespace {
+
+/// Rows whose logits one step gives: 64 MiB of logits for a vocabulary of 262,144.
+constexpr std::int64_t kRowsPerStep = 64;
+
+struct PerplexityFlags {
+  EngineFlags engine;
+  std::optional<std::string> text_file;
+  std::optional<std::string> ids_file;
+  std::optional<std::int64_t> tokens;  ///< only the first so many
+  bool json = false;
+};
+
+Result<std::vector<TokenId>> parse_ids(const std::string& text, std::int64_t vocab_size) {
+  const nlohmann::json list = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!list.is_array()) return error("expected a JSON array of token ids");
+  std::vector<TokenId> ids;
+  ids.reserve(list.size());
+  for (const nlohmann::json& item : list) {
+    if (!item.is_number_integer() || item < 0 || item >= vocab_size)
+      return error("item {} is no token id of this model (an integer from 0 to {})", ids.size(),
+                   vocab_size - 1);
+    ids.push_back(item.get<TokenId>());
+  }
+  return ids;
+}
+
+/// The tokens to predict: of a text with what the model adds at its start, or ids with nothing added.
+Result<std::vector<TokenId>> read_tokens(const PerplexityFlags& flags, const Model& model) {
+  const std::string& path = flags.ids_file ? *flags.ids_file : *flags.text_file;
+  EIDER_TRY(const std::string text, read_file(path));
+  std::vector<TokenId> ids;
+  if (flags.ids_file) {
+    EIDER_TRY(ids, parse_ids(text, model.vocab_size).context(path));
+  } else {
+    EIDER_TRY(const Tokenizer tokenizer, create_tokenizer(*model.checkpoint));
+    ids = tokenizer.encode(text, {.add_special = true, .parse_special = false});
+  }
+  if (flags.tokens && *flags.tokens < static_cast<std::int64_t>(ids.size()))
+    ids.resize(static_cast<std::size_t>(*flags.tokens));
+  if (ids.size() < 2) return error("{}: has {} tokens, but a prediction needs at least 2", path, ids.size());
+  return ids;
+}
+
+/// Negative log likelihood of `target` in nats.
+double negative_log_likelihood(std::span<const float> logits, TokenId target) {
+  const double highest = *std::max_element(logits.begin(), logits.end());
+  double sum = 0;
+  for (const float logit : logits) sum += std::exp(static_cast<double>(logit) - highest);
+  return std::log(sum) - (static_cast<double>(logits[static_cast<std::size_t>(target)]) - highest);
+}
+
+TokenId argmax(std::span<const float> logits) {  // the lowest id on ties
+  return static_cast<TokenId>(std::max_element(logits.begin(), logits.end()) - logits.begin());
+}
+
+struct Score {
+  std::vector<double> nll;      ///< [n - 1], of tokens 1 and later
+  std::vector<TokenId> argmax;  ///< [n], the likeliest token after each
+
+  double perplexity() const {
+    return std::exp(std::accumulate(nll.begin(), nll.end(), 0.0) / static_cast<double>(nll.size()));
+  }
+};
+
+/// Feeds all of `ids` and scores every prediction. Ctrl-C is an error here: half a figure is none.
+Result<Score> score(Engine& engine, std::span<const TokenId> ids, const Terminal& terminal,
+                    const InterruptGuard& interrupt) {
+  Session session = engine.new_session();
+  const auto rows_per_step =
+      static_cast<std::size_t>(std::min(kRowsPerStep, engine.options().max_batch_tokens));
+  Score score;
+  ProgressBar bar(terminal, "scoring");
+  for (std::size_t begin = 0; begin < ids.size(); begin += rows_per_step) {
+    if (interrupt.interrupted()) return error("interrupted after {} of {} tokens", begin, ids.size());
+    const Chunk chunk = {.session = &session,
+                         .tokens = ids.subspan(begin, std::min(rows_per_step, ids.size() - begin)),
+                         .logits = LogitsWanted::kAll};
+    EIDER_TRY_STATUS(engine.forward({&chunk, 1}));
+    for (std::size_t row = 0; row < chunk.tokens.size(); ++row) {
+      const std::span<const float> logits = engine.logits(static_cast<std::int64_t>(row));
+      score.argmax.push_back(argmax(logits));
+      if (begin + row + 1 < ids.size())
+        score.nll.push_back(negative_log_likelihood(logits, ids[begin + row + 1]));
+    }
+    bar.update(static_cast<std::int64_t>(begin + chunk.tokens.size()), static_cast<std::int64_t>(ids.size()));
+  }
+  return score;
+}
+
+std::string to_json(const Score& score, const std::vector<TokenId>& ids) {
+  const nlohmann::ordered_json object = {{"perplexity", score.perplexity()},
+                                         {"tokens", ids.size()},
+                                         {"ids", ids},
+                                         {"nll", score.nll},
+                                         {"argmax", score.argmax}};
+  return object.dump() + "\n";
+}
+
+Result<int> perplexity(const PerplexityFlags& flags, const Terminal& terminal) {
+  const InterruptGuard interrupt;
+  const Machine machine = detect_machine();
+  EIDER_TRY(Model model, open_model(flags.engine.model));
+  EIDER_TRY(const std::vector<TokenId> ids, read_tokens(flags, model));
+
+  const Compute compute = create_compute(flags.engine, machine);
+  EngineFlags engine_flags = flags.engine;
+  engine_flags.context = static_cast<std::int64_t>(ids.size());
+  EIDER_TRY(EngineOptions options, settle_options(engine_flags, model, *compute.backend, machine, terminal));
+  options.max_batch_tokens = std::min(options.max_batch_tokens, kRowsPerStep);
+  options.max_logit_rows = options.max_batch_tokens;
+  EIDER_TRY(const std::unique_ptr<Engine> engine,
+            load_engine(std::move(model), *compute.backend, options, terminal, interrupt));
+  EIDER_TRY(const Score result, score(*engine, ids, terminal, interrupt));
+  EIDER_TRY_STATUS(write_stdout(
+      flags.json ? to_json(result, ids)
+                 : fmt::format("perplexity {:.4f} over {} tokens\n", result.perplexity(), ids.size())));
+  return kExitSuccess;
+}
+
+}  // namespace
+
+void add_perplexity_command(CLI::App& program, Action& action) {
+  CLI::App* command = program.add_subcommand("perplexity", "Measures how well a model predicts a text");
+  const auto flags = std::make_shared<PerplexityFlags>();
+  add_model_flag(*command, flags->engine);
+  auto* input = command->add_option_group("Input");
+  input
+      ->add_option("-f,--file", flags->text_file,
+                   "Text to predict; the model's BOS is put in front where it has one")
+      ->type_name("PATH");
+  input
+      ->add_option("--ids", flags->ids_file,
+                   "A JSON array of token ids instead; nothing is added, no tokenizer needed")
+      ->type_name("PATH");
+  input->require_option(1);
+  add_integer_flag(
+      *command, "--tokens", [flags = flags.get()](std::int64_t n) { flags->tokens = n; }, 2, 1 << 24,
+      "Only the first N tokens [all]");
+  command->add_flag(
+      "--json", flags->json,
+      "Prints one JSON object: perplexity, tokens, ids, nll (of each token but the first, in nats) and "
+      "argmax (after each token)");
+  add_engine_flags(*command, flags->engine);
+  command->footer(
+      "Examples:\n"
+      "  eider perplexity -m model.gguf -f /usr/share/common-licenses/GPL-3 --tokens 512\n"
+      "  eider perplexity -m model.gguf --ids ids.json --json");
+  command->callback([flags, &action] {
+    action = [flags](const Terminal& terminal) { return perplexity(*flags, terminal); };
+  });
+}
+
+}  // namespace eider

@@ -1,0 +1,258 @@
+// `eider run`: one prompt in, one answer out, streamed as it is generated. It wires Machine -> Backend ->
+// Engine -> Session -> Generation and turns their reports into text, statistics or JSON.
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "runtime/generation.h"
+#include "runtime/sampler.h"
+#include "text/chat_template.h"
+#include "tools/commands.h"
+#include "tools/flags.h"
+#include "tools/input.h"
+#include "tools/loading.h"
+#include "tools/memory.h"
+
+namespace eider {
+namespace {
+
+struct RunFlags {
+  EngineFlags engine;
+  SamplingFlags sampling;
+  std::optional<std::string> prompt;  ///< absent, and no file: stdin
+  std::optional<std::string> prompt_file;
+  std::optional<std::string> system;
+  GenerationLimits limits;
+  bool raw = false;
+  bool json = false;
+  bool logits_hash = false;
+  bool verbose = false;
+};
+
+/// The prompt as given; one newline at the end of a file or of stdin is the editor's, not the prompt's.
+Result<std::string> read_prompt(const RunFlags& flags) {
+  if (flags.prompt) return *flags.prompt;
+  EIDER_TRY(std::string text, flags.prompt_file ? read_file(*flags.prompt_file) : read_stdin());
+  if (!text.empty() && text.back() == '\n') text.pop_back();
+  return text;
+}
+
+/// The conversation in the words of the model's own chat template.
+Result<std::string> render_chat(const Tokenizer& tokenizer, const std::string& prompt,
+                                const std::optional<std::string>& system) {
+  const Vocabulary& vocabulary = tokenizer.vocabulary();
+  EIDER_TRY(const ChatTemplate chat_template, ChatTemplate::parse(vocabulary.chat_template));
+  auto messages = nlohmann::ordered_json::array();
+  if (system) messages.push_back({{"role", "system"}, {"content", *system}});
+  messages.push_back({{"role", "user"}, {"content", prompt}});
+  const auto spelling = [&](const std::optional<TokenId>& id) {
+    return id ? std::string(tokenizer.piece(*id)) : std::string();
+  };
+  return chat_template.render({{"messages", std::move(messages)},
+                               {"add_generation_prompt", true},
+                               {"bos_token", spelling(vocabulary.bos)},
+                               {"eos_token", spelling(vocabulary.eos)}});
+}
+
+Result<std::vector<TokenId>> encode_prompt(const RunFlags& flags, const Tokenizer& tokenizer,
+                                           const Terminal& terminal) {
+  EIDER_TRY(std::string text, read_prompt(flags));
+  if (!flags.raw && tokenizer.vocabulary().chat_template.empty()) {
+    if (flags.system)
+      return error("--system: this model has no chat template that could hold a system message");
+    terminal.note("this model has no chat template: the prompt is used as it is");
+  } else if (!flags.raw) {
+    Result<std::string> rendered = render_chat(tokenizer, text, flags.system);
+    if (!rendered.ok())
+      return error("chat template: {} (--raw uses the prompt as it is)", rendered.error().message());
+    text = std::move(rendered).value();
+  }
+  std::vector<TokenId> ids = tokenizer.encode(text);
+  if (ids.empty()) return error("the prompt is empty");
+  if (flags.verbose) terminal.note(fmt::format("prompt: {}\nprompt ids: {}", text, ids));
+  return ids;
+}
+
+/// What an answer was, in the terms of --json and of the statistics.
+struct Answer {
+  std::string text;
+  std::vector<TokenId> prompt_ids, ids;
+  FinishReason finish_reason = FinishReason::kStop;
+  std::uint64_t seed = 0;
+  std::uint64_t logits_hash = 0;
+  Generation::Timing timing;
+  double weights_gb_s = 0;  ///< bytes of weights that decoding read a second, in 10^9
+};
+
+std::string to_json(const Answer& answer) {
+  const nlohmann::ordered_json object = {{"text", answer.text},
+                                         {"ids", answer.ids},
+                                         {"prompt_tokens", answer.prompt_ids.size()},
+                                         {"prompt_ids", answer.prompt_ids},
+                                         {"finish_reason", finish_reason_name(answer.finish_reason)},
+                                         {"seed", answer.seed},
+                                         {"logits_hash", fmt::format("{:016x}", answer.logits_hash)},
+                                         {"ttft_ms", answer.timing.ttft_ms},
+                                         {"prompt_tok_s", answer.timing.prompt_tok_s},
+                                         {"decode_tok_s", answer.timing.decode_tok_s},
+                                         {"tpot_ms", answer.timing.tpot_ms},
+                                         {"weights_gb_s", answer.weights_gb_s}};
+  return object.dump() + "\n";
+}
+
+void report_statistics(const Answer& answer, bool logits_hash, const Terminal& terminal) {
+  const Generation::Timing& timing = answer.timing;
+  terminal.note(fmt::format("prompt: {} tokens at {:.1f} tok/s, first token after {:.0f} ms (TTFT)",
+                            answer.prompt_ids.size(), timing.prompt_tok_s, timing.ttft_ms));
+  terminal.note(
+      fmt::format("answer: {} tokens at {:.1f} tok/s, {:.1f} ms each (TPOT), {:.2f} GB/s of weights; {}",
+                  answer.ids.size(), timing.decode_tok_s, timing.tpot_ms, answer.weights_gb_s,
+                  finish_reason_name(answer.finish_reason)));
+  if (logits_hash) terminal.note(fmt::format("logits hash: {:016x}", answer.logits_hash));
+}
+
+/// Runs the generation to its end; `sink` gets the text as it becomes certain.
+Result<std::string> generate(Generation& generation, const std::function<Status(const std::string&)>& sink,
+                             const Terminal& terminal, const InterruptGuard& interrupt) {
+  std::string text;
+  ProgressBar bar(terminal, "reading the prompt");
+  while (!generation.done()) {
+    if (interrupt.interrupted()) generation.cancel();
+    EIDER_TRY(const std::string piece, generation.advance());
+    if (generation.state() == Generation::State::kPrefill)
+      bar.update(generation.prefilled(), generation.prompt_tokens());
+    else
+      bar.erase();
+    if (piece.empty()) continue;
+    text += piece;
+    EIDER_TRY_STATUS(sink(piece));
+  }
+  return text;
+}
+
+/// Seeds are short enough to be typed again.
+std::uint64_t draw_seed() {
+  return std::random_device()();
+}
+
+Result<int> run(const RunFlags& flags, const Terminal& terminal) {
+  const InterruptGuard interrupt;
+  const Machine machine = detect_machine();
+  EIDER_TRY(Model model, open_model(flags.engine.model));
+  EIDER_TRY(const Tokenizer tokenizer, create_tokenizer(*model.checkpoint));
+  Answer answer;
+  SamplerOptions sampling = flags.sampling.options;
+  sampling.seed = answer.seed = flags.sampling.seed ? *flags.sampling.seed : draw_seed();
+  EIDER_TRY(Sampler sampler, Sampler::create(sampling, model.vocab_size));
+  EIDER_TRY(answer.prompt_ids, encode_prompt(flags, tokenizer, terminal));
+
+  const Compute compute = create_compute(flags.engine, machine);
+  EIDER_TRY(const EngineOptions options,
+            settle_options(flags.engine, model, *compute.backend, machine, terminal));
+  if (flags.verbose)
+    terminal.note(fmt::format("{} threads; a context of {} {}", compute.pool->size(), options.context,
+                              describe(memory_need(model, *compute.backend, options))));
+  EIDER_TRY(const std::unique_ptr<Engine> engine,
+            load_engine(std::move(model), *compute.backend, options, terminal, interrupt));
+  if (!flags.sampling.seed) terminal.note(fmt::format("seed: {}", answer.seed));
+
+  Session session = engine->new_session();
+  EIDER_TRY(Generation generation, Generation::start(*engine, session, tokenizer, std::move(sampler),
+                                                     answer.prompt_ids, flags.limits));
+  const auto sink = [&](const std::string& piece) { return flags.json ? Status() : write_stdout(piece); };
+  EIDER_TRY(answer.text, generate(generation, sink, terminal, interrupt));
+
+  answer.ids.assign(generation.ids().begin(), generation.ids().end());
+  answer.finish_reason = generation.finish_reason();
+  answer.logits_hash = generation.logits_hash();
+  answer.timing = generation.timing();
+  answer.weights_gb_s =
+      static_cast<double>(bytes_per_token(engine->model().plan)) * answer.timing.decode_tok_s / 1e9;
+  if (flags.json)
+    EIDER_TRY_STATUS(write_stdout(to_json(answer)));
+  else if (answer.text.empty() || answer.text.back() != '\n')
+    EIDER_TRY_STATUS(write_stdout("\n"));
+  report_statistics(answer, flags.logits_hash || flags.verbose, terminal);
+  return answer.finish_reason == FinishReason::kCancelled ? kExitInterrupted : kExitSuccess;
+}
+
+void add_prompt_flags(CLI::App& command, RunFlags& flags) {
+  auto* prompt =
+      command.add_option("-p,--prompt", flags.prompt, "The prompt [stdin, where that is not a terminal]")
+          ->type_name("TEXT")
+          ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  command
+      .add_option("-f,--file", flags.prompt_file, "Reads the prompt from a file, without its last newline")
+      ->type_name("PATH")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
+      ->excludes(prompt);
+  auto* system = command.add_option("--system", flags.system, "System message for the chat template")
+                     ->type_name("TEXT")
+                     ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  command.add_flag("--raw", flags.raw, "Uses the prompt as it is, without the model's chat template")
+      ->excludes(system);
+}
+
+void add_answer_flags(CLI::App& command, RunFlags& flags) {
+  constexpr std::int64_t kMaxPredict = 1 << 24;
+  constexpr const char* kGroup = "Answer";
+  add_integer_flag(
+      command, "-n,--predict", [&flags](std::int64_t n) { flags.limits.max_tokens = n; }, -1, kMaxPredict,
+      "Most tokens of the answer; -1: until the model ends it or the context is full [-1]")
+      ->group(kGroup);
+  command
+      .add_option("-r,--reverse-prompt,--stop", flags.limits.stop,
+                  "Text that ends the answer and is not part of it; may be given again")
+      ->type_name("TEXT")
+      ->allow_extra_args(false)
+      ->group(kGroup);
+  command.add_flag("--ignore-eos", flags.limits.ignore_eos, "Goes on where the model would end its turn")
+      ->group(kGroup);
+  command.add_flag("--json", flags.json, "Prints one JSON object at the end instead of text as it comes")
+      ->group(kGroup);
+  command
+      .add_flag("--logits-hash", flags.logits_hash, "Prints the XXH3-64 of the logits that were sampled from")
+      ->group(kGroup);
+  command
+      .add_flag("--verbose", flags.verbose, "Shows the rendered prompt, memory, threads and the logits hash")
+      ->group(kGroup);
+}
+
+}  // namespace
+
+void add_run_command(CLI::App& program, Action& action) {
+  CLI::App* command =
+      program.add_subcommand("run", "Answers one prompt: text to stdout, everything else to stderr");
+  const auto flags = std::make_shared<RunFlags>();
+  add_model_flag(*command, flags->engine);
+  add_prompt_flags(*command, *flags);
+  add_answer_flags(*command, *flags);
+  add_context_flag(*command, flags->engine);
+  add_engine_flags(*command, flags->engine);
+  add_sampling_flags(*command, flags->sampling);
+  command->footer(
+      "Examples:\n"
+      "  eider run -m model.gguf -p \"Why is the sky blue?\"\n"
+      "  eider run -m model.gguf --temp 0 -n 64 -p \"A haiku about rain\"   the likeliest answer, at most 64 "
+      "tokens\n"
+      "  eider run -m model.gguf --raw -p \"Once upon a time\" -r \".\"      continues the text up to a full "
+      "stop\n"
+      "  git diff | eider run -m model.gguf --system \"Review this change\"\n"
+      "  eider run -m model.gguf --seed 7 --json -p Hello | jq .text      the same answer every time\n\n"
+      "Ctrl-C ends the answer (exit code 130), a second one the program. Exit code 1: a file, the model or "
+      "the\n"
+      "machine stood in the way; 2: the command line makes no sense.");
+  command->callback([flags, &action] {
+    if (!flags->prompt && !flags->prompt_file && isatty(STDIN_FILENO) == 1)
+      throw CLI::ValidationError("--prompt", "no prompt: give -p TEXT or -f PATH, or pipe text into stdin");
+    action = [flags](const Terminal& terminal) { return run(*flags, terminal); };
+  });
+}
+
+}  // namespace eider

@@ -1,0 +1,123 @@
+"""Writes a tiny llama model with a byte-level tokenizer as a GGUF file: random weights, one token a byte, and three
+control tokens. What it says is noise, but it says it through every part of the program."""
+import random
+import struct
+
+CONTEXT_LENGTH = 1 << 24
+HIDDEN, LAYERS, HEADS, KV_HEADS, HEAD_DIM, INTERMEDIATE = 32, 2, 8, 8, 64, 64
+
+CONTROL_TOKENS = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
+CHAT_TEMPLATE = ("{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + "
+                 "'<|im_end|>' + '\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}"
+                 "{% endif %}")
+
+UINT32, FLOAT32, BOOL, STRING, ARRAY, INT32 = 4, 6, 7, 8, 9, 5
+TENSOR_F32, ALIGNMENT = 0, 32
+NORMAL, CONTROL = 1, 3
+
+
+def byte_alphabet() -> list[str]:
+    """The character that stands for each byte in byte-level BPE vocabularies (GPT-2's table)."""
+    visible = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    others = iter(range(256, 512))
+    return [chr(byte) if byte in visible else chr(next(others)) for byte in range(256)]
+
+
+def token_id(text: str) -> int:
+    """The id of a control token, or of a single byte."""
+    return CONTROL_TOKENS.index(text) if text in CONTROL_TOKENS else len(CONTROL_TOKENS) + text.encode()[0]
+
+
+def encode(text: str) -> list[int]:
+    """What the tokenizer must give for text without control tokens: its bytes."""
+    return [len(CONTROL_TOKENS) + byte for byte in text.encode()]
+
+
+def string(text: str) -> bytes:
+    encoded = text.encode()
+    return struct.pack("<Q", len(encoded)) + encoded
+
+
+def array(kind: int, packed: list[bytes]) -> bytes:
+    return struct.pack("<IQ", kind, len(packed)) + b"".join(packed)
+
+
+def metadata(chat_template: str | None) -> list[tuple[str, int, bytes]]:
+    tokens = CONTROL_TOKENS + byte_alphabet()
+    types = [CONTROL] * len(CONTROL_TOKENS) + [NORMAL] * 256
+
+    def uint32(value: int) -> tuple[int, bytes]:
+        return UINT32, struct.pack("<I", value)
+
+    entries = {
+        "general.architecture": (STRING, string("llama")),
+        "llama.block_count": uint32(LAYERS),
+        "llama.context_length": uint32(CONTEXT_LENGTH),
+        "llama.embedding_length": uint32(HIDDEN),
+        "llama.feed_forward_length": uint32(INTERMEDIATE),
+        "llama.attention.head_count": uint32(HEADS),
+        "llama.attention.head_count_kv": uint32(KV_HEADS),
+        "llama.attention.key_length": uint32(HEAD_DIM),
+        "llama.attention.value_length": uint32(HEAD_DIM),
+        "llama.attention.layer_norm_rms_epsilon": (FLOAT32, struct.pack("<f", 1e-5)),
+        "llama.rope.dimension_count": uint32(HEAD_DIM),
+        "llama.rope.freq_base": (FLOAT32, struct.pack("<f", 10000.0)),
+        "llama.vocab_size": uint32(len(tokens)),
+        "tokenizer.ggml.model": (STRING, string("gpt2")),
+        "tokenizer.ggml.pre": (STRING, string("smollm")),
+        "tokenizer.ggml.tokens": (ARRAY, array(STRING, [string(token) for token in tokens])),
+        "tokenizer.ggml.token_type": (ARRAY, array(INT32, [struct.pack("<i", kind) for kind in types])),
+        "tokenizer.ggml.merges": (ARRAY, array(STRING, [])),
+        "tokenizer.ggml.bos_token_id": uint32(token_id("<|im_start|>")),
+        "tokenizer.ggml.eos_token_id": uint32(token_id("<|im_end|>")),
+        "tokenizer.ggml.add_bos_token": (BOOL, b"\0"),
+    }
+    if chat_template is not None:
+        entries["tokenizer.chat_template"] = (STRING, string(chat_template))
+    return [(key, kind, value) for key, (kind, value) in entries.items()]
+
+
+def tensor_shapes() -> dict[str, tuple[int, ...]]:
+    """Names and shapes in PyTorch order."""
+    shapes = {"token_embd.weight": (len(CONTROL_TOKENS) + 256, HIDDEN), "output_norm.weight": (HIDDEN,)}
+    for layer in range(LAYERS):
+        shapes |= {
+            f"blk.{layer}.attn_norm.weight": (HIDDEN,),
+            f"blk.{layer}.attn_q.weight": (HEADS * HEAD_DIM, HIDDEN),
+            f"blk.{layer}.attn_k.weight": (KV_HEADS * HEAD_DIM, HIDDEN),
+            f"blk.{layer}.attn_v.weight": (KV_HEADS * HEAD_DIM, HIDDEN),
+            f"blk.{layer}.attn_output.weight": (HIDDEN, HEADS * HEAD_DIM),
+            f"blk.{layer}.ffn_norm.weight": (HIDDEN,),
+            f"blk.{layer}.ffn_gate.weight": (INTERMEDIATE, HIDDEN),
+            f"blk.{layer}.ffn_up.weight": (INTERMEDIATE, HIDDEN),
+            f"blk.{layer}.ffn_down.weight": (HIDDEN, INTERMEDIATE),
+        }
+    return shapes
+
+
+def parameters() -> int:
+    total = 0
+    for shape in tensor_shapes().values():
+        total += shape[0] * (shape[1] if len(shape) == 2 else 1)
+    return total
+
+
+def model_bytes(chat_template: str | None = CHAT_TEMPLATE) -> bytes:
+    """The whole file. The same bytes every time."""
+    generator = random.Random(1)
+    entries = metadata(chat_template)
+    header = b"GGUF" + struct.pack("<IQQ", 3, len(tensor_shapes()), len(entries))
+    for key, kind, value in entries:
+        header += string(key) + struct.pack("<I", kind) + value
+    data = b""
+    for name, shape in tensor_shapes().items():
+        elements = shape[0] * (shape[1] if len(shape) == 2 else 1)
+        if len(shape) == 1:
+            values = [1.0] * elements
+        else:
+            values = [generator.gauss(0, shape[1] ** -0.5) for _ in range(elements)]
+        header += string(name) + struct.pack("<I", len(shape)) + struct.pack(f"<{len(shape)}Q", *reversed(shape))
+        header += struct.pack("<IQ", TENSOR_F32, len(data))
+        data += struct.pack(f"<{elements}f", *values)
+        data += bytes(-len(data) % ALIGNMENT)
+    return header + bytes(-len(header) % ALIGNMENT) + data
