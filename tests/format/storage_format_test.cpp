@@ -1,0 +1,145 @@
+// Every format's decode and unpack against tests/data/format, which scripts/make_format_vectors.py makes with
+// the gguf package; and the encoders of tests/support against decode.
+#include "format/storage_format.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tests/support/quantize.h"
+
+namespace eider {
+namespace {
+
+#define EIDER_FORMAT_VALUE(F) F::kFormat,
+constexpr Format kFormats[] = {EIDER_FORMATS(EIDER_FORMAT_VALUE)};
+#undef EIDER_FORMAT_VALUE
+
+template <class T>
+std::vector<T> read_vectors(Format format, const char* extension) {
+  const std::string path = std::string(EIDER_TEST_DATA "/format/") + format_name(format) + extension;
+  std::ifstream file(path, std::ios::binary);
+  EXPECT_TRUE(file.is_open()) << path;
+  const std::vector<char> bytes{std::istreambuf_iterator<char>(file), {}};
+  std::vector<T> elements(bytes.size() / sizeof(T));
+  std::memcpy(elements.data(), bytes.data(), elements.size() * sizeof(T));
+  return elements;
+}
+
+class FormatTest : public testing::TestWithParam<Format> {};
+INSTANTIATE_TEST_SUITE_P(All, FormatTest, testing::ValuesIn(kFormats),
+                         [](const auto& test) { return std::string(format_name(test.param)); });
+
+TEST_P(FormatTest, DecodesToTheBitsOfTheGgufPackage) {
+  const Format format = GetParam();
+  const auto blocks = read_vectors<std::byte>(format, ".blocks");
+  const auto expected = read_vectors<float>(format, ".values");
+  const auto columns = static_cast<std::int64_t>(expected.size());
+  ASSERT_GE(columns, 512);
+  ASSERT_EQ(static_cast<std::int64_t>(blocks.size()), format_row_bytes(format, columns));
+  std::vector<float> values(expected.size());
+  decode_row(format, blocks.data(), columns, values.data());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (std::isnan(expected[i]) && std::isnan(values[i])) continue;
+    ASSERT_EQ(float_bits(values[i]), float_bits(expected[i]))
+        << "column " << i << ": " << values[i] << " vs " << expected[i];
+  }
+}
+
+// weight = scale * code + min in exact arithmetic is the published value up to its roundings.
+void expect_weight(double scaled_code, double min, float published, std::int64_t column) {
+  const double tolerance = 0x1p-22 * (std::abs(scaled_code) + std::abs(min)) + 0x1p-149;
+  ASSERT_NEAR(scaled_code + min, published, tolerance) << "column " << column;
+}
+
+TEST_P(FormatTest, UnpacksToIntegersThatGiveTheSameWeights) {
+  const auto bytes = read_vectors<std::byte>(GetParam(), ".blocks");
+  const auto expected = read_vectors<float>(GetParam(), ".values");
+  visit_format(GetParam(), [&]<class F>() {
+    const std::int64_t count = static_cast<std::int64_t>(bytes.size() / sizeof(typename F::Block));
+    for (std::int64_t b = 0; b < count; ++b) {
+      typename F::Block block;
+      std::memcpy(&block, bytes.data() + b * static_cast<std::int64_t>(sizeof block), sizeof block);
+      const float* published = expected.data() + b * F::kBlockElems;
+      if constexpr (Integer32Format<F>) {
+        Unit32 unit;
+        F::unpack(block, unit);
+        if (!F::kHasMin) {
+          EXPECT_EQ(unit.min, 0);
+        }
+        for (int i = 0; i < 32; ++i)
+          expect_weight(static_cast<double>(unit.scale) * unit.code[i], unit.min, published[i], i);
+      } else if constexpr (Integer256Format<F>) {
+        Unit256 unit;
+        F::unpack(block, unit);
+        if (!F::kHasMin) {
+          EXPECT_EQ(unit.min_scale, 0);
+        }
+        for (int i = 0; i < 256; ++i)
+          expect_weight(static_cast<double>(unit.scale) * unit.sub_scale[i / 16] * unit.code[i],
+                        -static_cast<double>(unit.min_scale) * unit.sub_min[i / 16], published[i], i);
+      }
+    }
+  });
+}
+
+// Largest error of a quantised row of standard normal values, from the step of the format.
+double largest_error(Format format) {
+  switch (format) {
+    case Format::kF32:
+      return 0;
+    case Format::kF16:
+      return 0x1p-9;
+    case Format::kBF16:
+      return 0x1p-6;
+    case Format::kQ8_0:
+      return 0.03;
+    case Format::kQ6_K:
+      return 0.15;
+    case Format::kQ5_0:
+    case Format::kQ5_1:
+    case Format::kQ5_K:
+      return 0.25;
+    default:
+      return 0.6;
+  }
+}
+
+TEST_P(FormatTest, QuantisedRowsComeBackWithinAStep) {
+  std::mt19937 random(5);
+  std::normal_distribution<float> normal;
+  std::vector<float> row(1024);
+  for (float& value : row) value = normal(random);
+  const auto bytes = quantize_row(GetParam(), row);
+  ASSERT_EQ(static_cast<std::int64_t>(bytes.size()), format_row_bytes(GetParam(), 1024));
+  std::vector<float> decoded(row.size());
+  decode_row(GetParam(), bytes.data(), 1024, decoded.data());
+  double worst = 0;
+  for (std::size_t i = 0; i < row.size(); ++i)
+    worst = std::max(worst, static_cast<double>(std::abs(decoded[i] - row[i])));
+  EXPECT_LE(worst, largest_error(GetParam()));
+}
+
+TEST_P(FormatTest, QuantisesZeros) {
+  const auto bytes = quantize_row(GetParam(), std::vector<float>(256, 0.0f));
+  std::vector<float> decoded(256, 1.0f);
+  decode_row(GetParam(), bytes.data(), 256, decoded.data());
+  for (const float value : decoded) EXPECT_EQ(value, 0);
+}
+
+TEST(StorageFormat, NamesAndSizes) {
+  EXPECT_STREQ(format_name(Format::kQ4_K), "Q4_K");
+  EXPECT_EQ(format_block_elems(Format::kQ6_K), 256);
+  EXPECT_EQ(format_block_bytes(Format::kQ6_K), 210);
+  EXPECT_EQ(format_row_bytes(Format::kQ8_0, 64), 68);
+  EXPECT_EQ(format_row_bytes(Format::kBF16, 3), 6);
+}
+
+}  // namespace
+}  // namespace eider
