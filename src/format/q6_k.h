@@ -33,7 +33,7 @@ struct Q6_K {
     unit.scale = half_to_float(block.d);
     unit.min_scale = 0;
     for (int j = 0; j < 16; ++j) {
-      unit.sub_scale[j] = static_cast<std::int16_t>(block.scales[j]);
+      unit.sub_scale[j] = block.scales[j];
       unit.sub_min[j] = 0;
     }
     for (int group = 0; group < 8; ++group) {
