@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace eider {
@@ -24,7 +25,10 @@ struct Machine {
   int default_threads() const;
 };
 
-/// Reads /proc, /sys and the affinity mask; what cannot be read counts as unlimited.
-Machine detect_machine();
+/// Reads /proc and /sys beneath `root` ("": the real ones); what cannot be read counts as unlimited.
+Machine detect_machine(const std::string& root = "");
+
+/// "0-3,8" as the kernel writes sets of CPUs: {0, 1, 2, 3, 8}. Empty for what is not such a list.
+std::vector<int> parse_cpu_list(const std::string& text);
 
 }  // namespace eider
