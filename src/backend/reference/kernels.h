@@ -1,0 +1,194 @@
+// Kernels: the arithmetic of the reference backend, as a table of functions. The same text (*.inl.h) is
+// compiled once for the baseline CPU and, on x86-64, once more with fused multiply-add; both give the same
+// bits. The files that are compiled for FMA include this header, so it must not use templates of the standard
+// library (inline.h says why).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "format/format.h"
+#include "ops/kv_layout.h"
+#include "ops/step_state.h"
+
+namespace eider::reference {
+
+/// Rows of a weight that a product works on at a time: its vector lanes run along them.
+inline constexpr std::int64_t kRowTile = 16;
+/// Tokens that share one decoding of a weight's unit.
+inline constexpr std::int64_t kTokenTile = 32;
+/// Tokens that share one conversion of a KV block to float.
+inline constexpr std::int64_t kQueryTile = 16;
+
+/// The part of a kernel's items that one thread does.
+struct Items {
+  std::int64_t begin, end;
+};
+
+/// Activations for the integer rules, by unit of 32 or 256 columns: x = scale * code. A unit has one sum of
+/// its codes (32 columns) or sixteen, of 16 columns each (256 columns).
+struct QuantizedRows {
+  std::int16_t* codes;  // [units][rows][columns of a unit], each in -127..127
+  std::int16_t* sums;   // [units][rows][sums of a unit]
+  float* scales;        // [units][rows]
+  std::int64_t rows;
+};
+
+/// Items: units * rows.
+struct QuantizeArgs {
+  const float* in;  // [rows, columns]
+  std::int64_t columns;
+  QuantizedRows out;
+};
+
+struct Matrix {
+  const std::byte* data;
+  std::int64_t row_bytes;
+  std::int64_t rows, columns;
+};
+
+/// What products multiply with: float formats read the values, integer formats the quantised rows of their
+/// rule.
+struct ProductInput {
+  const float* values;  // [rows, columns]
+  QuantizedRows quantized;
+};
+
+/// out[output_rows[i]] = in[input_rows[i]] * weight^T (+ bias). Items: tiles of kRowTile rows of the weight.
+struct ProductArgs {
+  ProductInput in;
+  const std::int32_t* input_rows;   // [count]
+  const std::int32_t* output_rows;  // [count]
+  std::int64_t count;
+  Matrix weight;
+  const float* bias;  // [weight.rows], or null
+  float* out;         // [..., weight.rows]
+};
+
+/// Items: vectors of `width` elements.
+struct RmsNormArgs {
+  const float* in;
+  const float* weight;  // [width]
+  float eps;
+  std::int64_t width;
+  float* out;
+};
+
+/// Items: tokens * heads.
+struct RopeArgs {
+  const float* in;     // [tokens, heads, head_dim]
+  const float* table;  // [tokens, 2 * pairs]
+  std::int64_t heads, head_dim, pairs;
+  float* out;
+};
+
+/// Where the rows of a step stand, and one layer's place in their blocks.
+struct KvRows {
+  const std::int32_t* positions;  // [tokens]
+  const std::int32_t* sequence;   // [tokens]
+  const SequenceBlocks* sequences;
+  std::int64_t tokens;
+  KvSlot slot;
+  KvBlockLayout layout;
+};
+
+/// Items: KV heads * tokens.
+struct StoreKvArgs {
+  KvRows rows;
+  const float* keys;    // [tokens, KV heads, head_dim]
+  const float* values;  // [tokens, KV heads, head_dim]
+};
+
+/// Items: KV heads * tiles of kQueryTile tokens.
+struct AttentionArgs {
+  KvRows rows;
+  const float* query;  // [tokens, heads, head_dim]
+  std::int64_t heads;
+  std::int64_t window;  // 0: all positions
+  float scale, softcap;
+  float* scratch;  // attention_scratch() floats of the thread's own
+  float* out;      // [tokens, heads, head_dim]
+};
+
+inline constexpr std::int64_t attention_scratch(std::int64_t head_dim, std::int64_t group) {
+  return 2 * kKvBlockPositions * head_dim  // a block's keys and values
+         + head_dim                        // its weighted sum of values
+         + 2 * kQueryTile * group;         // running maxima and denominators
+}
+
+/// Items: elements. `b` is the second operand (add: b, gated activations: up).
+struct ElementwiseArgs {
+  const float* a;
+  const float* b;
+  float* out;
+};
+
+/// Items: elements.
+struct SoftCapArgs {
+  const float* in;
+  float cap;
+  float* out;
+};
+
+/// Items: tokens.
+struct MoeRouteArgs {
+  const float* scores;  // [tokens, experts]
+  std::int64_t experts, top_k;
+  bool normalize;
+  std::int32_t* picks;  // [tokens, top_k], ascending
+  float* weights;       // [tokens, top_k]
+};
+
+/// The step's picks by expert. A pick is a row (token * top_k + place) of what experts make.
+struct ExpertPicks {
+  const std::int32_t* begin;   // [experts + 1]: expert e has picks[begin[e]] .. picks[begin[e + 1] - 1]
+  const std::int32_t* picks;   // [tokens * top_k], an expert's in ascending token
+  const std::int32_t* tokens;  // [tokens * top_k]: the token of each
+  std::int64_t experts;
+};
+
+/// out[token] = sum over the token's picks of weight * down(h[pick]). Items: tiles of kRowTile rows of the
+/// weights.
+struct MoeDownArgs {
+  ProductInput in;  // h: [tokens * top_k, columns]
+  ExpertPicks picks;
+  const Matrix* down;    // [experts], of one shape and format
+  const float* weights;  // [tokens * top_k]
+  std::int64_t tokens;
+  std::int64_t units_per_group;  // 1 or 2
+  float* scratch;                // moe_down_scratch() floats of the thread's own
+  float* out;                    // [tokens, down.rows]
+};
+
+inline constexpr std::int64_t moe_down_scratch(std::int64_t groups) {
+  return groups * kTokenTile * kRowTile;
+}
+
+/// By Format; the last of the list gives the size.
+inline constexpr std::size_t kFormats = static_cast<std::size_t>(Format::kQ6_K) + 1;
+
+struct Kernels {
+  template <class Args>
+  using Function = void (*)(const Args& args, Items items);
+
+  Function<QuantizeArgs> quantize_32;
+  Function<QuantizeArgs> quantize_256;
+  Function<ProductArgs> product[kFormats];
+  Function<MoeDownArgs> moe_down[kFormats];
+  Function<MoeRouteArgs> moe_route;
+  Function<RmsNormArgs> rms_norm;
+  Function<RopeArgs> rope;
+  Function<StoreKvArgs> store_kv[2];     // by KvType
+  Function<AttentionArgs> attention[2];  // by KvType
+  Function<ElementwiseArgs> add;
+  Function<ElementwiseArgs> gated_silu;
+  Function<ElementwiseArgs> gated_gelu_tanh;
+  Function<SoftCapArgs> soft_cap;
+};
+
+/// The table for any CPU of the build's architecture.
+const Kernels& baseline_kernels();
+/// The table for x86-64 with AVX2, FMA and F16C; null where the build is for something else.
+const Kernels* fma_kernels();
+
+}  // namespace eider::reference

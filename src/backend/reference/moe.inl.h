@@ -1,0 +1,105 @@
+// Mixture of experts: the router, and the down product whose sum runs over a token's experts.
+
+inline void moe_route(const MoeRouteArgs& args, Items tokens) {
+  for (std::int64_t token = tokens.begin; token < tokens.end; ++token) {
+    const float* scores = args.scores + token * args.experts;
+    std::int32_t* picks = args.picks + token * args.top_k;
+    float* weights = args.weights + token * args.top_k;
+
+    // The best so far, in order of rank.
+    std::int64_t count = 0;
+    for (std::int64_t expert = 0; expert < args.experts; ++expert) {
+      std::int64_t place = count;
+      while (place > 0 && ranks_before(scores[expert], expert, scores[picks[place - 1]], picks[place - 1]))
+        --place;
+      if (place == args.top_k) continue;
+      if (count < args.top_k) ++count;
+      for (std::int64_t k = count - 1; k > place; --k) picks[k] = picks[k - 1];
+      picks[place] = static_cast<std::int32_t>(expert);
+    }
+    const float max = scores[picks[0]];
+    for (std::int64_t i = 1; i < count; ++i)  // insertion sort, into ascending index
+      for (std::int64_t k = i; k > 0 && picks[k] < picks[k - 1]; --k) {
+        const std::int32_t lower = picks[k];
+        picks[k] = picks[k - 1];
+        picks[k - 1] = lower;
+      }
+
+    float sum = 0;
+    for (std::int64_t k = 0; k < count; ++k) {
+      weights[k] = exp32(scores[picks[k]] - max);
+      sum += weights[k];
+    }
+    if (!args.normalize)
+      sum = reduce(args.experts, [&](float a, std::int64_t i) { return a + exp32(scores[i] - max); });
+    for (std::int64_t k = 0; k < count; ++k) weights[k] = weights[k] / sum;
+  }
+}
+
+/// The first of picks [begin, end), ascending, whose token is at least `token`.
+EIDER_ALWAYS_INLINE std::int64_t first_of_token(const std::int32_t* tokens, std::int64_t begin,
+                                                std::int64_t end, std::int64_t token) {
+  while (begin < end) {
+    const std::int64_t middle = begin + (end - begin) / 2;
+    if (tokens[middle] < token)
+      begin = middle + 1;
+    else
+      end = middle;
+  }
+  return begin;
+}
+
+/// Adds weight * t to p for all groups of one expert and its picks [begin, end) of a tile of tokens.
+/// p: [groups][kTokenTile], the tile starting at `first_token`.
+template <class F>
+EIDER_ALWAYS_INLINE void add_expert(const MoeDownArgs& args, const Matrix& down, std::int64_t first_row,
+                                    std::int64_t first_token, Items picks, RowLanes* p) {
+  UnitTile<F> weights;
+  RowLanes t[kTokenTile];
+  const std::int64_t units = units_of<UnitTile<F>>(down.columns);
+  for (std::int64_t unit = 0; unit < units; ++unit) {
+    weights.load(down, first_row, unit);
+    const bool starts_group = unit % args.units_per_group == 0;
+    for (std::int64_t i = picks.begin; i < picks.end; ++i) {
+      const RowLanes part = weights.partial(args.in, args.picks.picks[i], unit);
+      t[i - picks.begin] = starts_group ? part : t[i - picks.begin] + part;
+    }
+    const bool ends_group = (unit + 1) % args.units_per_group == 0 || unit + 1 == units;
+    if (!ends_group) continue;
+    RowLanes* group = p + unit / args.units_per_group * kTokenTile;
+    for (std::int64_t i = picks.begin; i < picks.end; ++i) {
+      const float weight = args.weights[args.picks.picks[i]];
+      RowLanes& sum = group[args.picks.tokens[i] - first_token];
+      for (int r = 0; r < kRowTile; ++r)
+        sum.lane[r] = std::fma(weight, t[i - picks.begin].lane[r], sum.lane[r]);
+    }
+  }
+}
+
+template <class F>
+inline void moe_down(const MoeDownArgs& args, Items tiles) {
+  const std::int64_t out_width = args.down[0].rows;
+  const std::int64_t units = units_of<UnitTile<F>>(args.down[0].columns);
+  const std::int64_t groups = (units + args.units_per_group - 1) / args.units_per_group;
+  auto* p = reinterpret_cast<RowLanes*>(args.scratch);  // [groups][kTokenTile]
+  for (std::int64_t tile = tiles.begin; tile < tiles.end; ++tile) {
+    const std::int64_t first_row = tile * kRowTile;
+    const std::int64_t rows = out_width - first_row < kRowTile ? out_width - first_row : kRowTile;
+    for (std::int64_t first = 0; first < args.tokens; first += kTokenTile) {
+      const std::int64_t end = args.tokens - first < kTokenTile ? args.tokens : first + kTokenTile;
+      for (std::int64_t i = 0; i < groups * kTokenTile; ++i) p[i] = {};
+      for (std::int64_t expert = 0; expert < args.picks.experts; ++expert) {
+        const std::int64_t last = args.picks.begin[expert + 1];
+        const std::int64_t from = first_of_token(args.picks.tokens, args.picks.begin[expert], last, first);
+        const std::int64_t to = first_of_token(args.picks.tokens, from, last, end);
+        if (from < to) add_expert<F>(args, args.down[expert], first_row, first, {from, to}, p);
+      }
+      for (std::int64_t token = first; token < end; ++token) {
+        TreeSum<RowLanes> sum;
+        for (std::int64_t group = 0; group < groups; ++group) sum.add(p[group * kTokenTile + token - first]);
+        const RowLanes y = sum.total();
+        for (std::int64_t r = 0; r < rows; ++r) args.out[token * out_width + first_row + r] = y.lane[r];
+      }
+    }
+  }
+}

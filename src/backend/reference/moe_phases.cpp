@@ -1,0 +1,135 @@
+// The phases of a mixture of experts: the router; then sort the picks by expert, gate and up, activation,
+// down.
+#include "backend/reference/phase.h"
+
+namespace eider::reference {
+namespace {
+
+/// The picks of a step by expert, in memory of the workspace.
+struct PickTable {
+  std::int32_t* begin;   // [experts + 1]
+  std::int32_t* picks;   // [tokens * top_k]
+  std::int32_t* tokens;  // [tokens * top_k]
+  std::int64_t experts;
+  std::int64_t top_k;
+
+  ExpertPicks view() const { return {begin, picks, tokens, experts}; }
+  std::int64_t count(std::int64_t expert) const { return begin[expert + 1] - begin[expert]; }
+
+  /// Counting sort of chosen [tokens, top_k]; an expert's picks end up in ascending token.
+  void sort(const std::int32_t* chosen, std::int64_t token_count) const {
+    for (std::int64_t expert = 0; expert <= experts; ++expert) begin[expert] = 0;
+    for (std::int64_t pick = 0; pick < token_count * top_k; ++pick) ++begin[chosen[pick] + 1];
+    for (std::int64_t expert = 0; expert < experts; ++expert) begin[expert + 1] += begin[expert];
+    for (std::int64_t pick = 0; pick < token_count * top_k; ++pick) {
+      const std::int32_t place = begin[chosen[pick]]++;
+      picks[place] = static_cast<std::int32_t>(pick);
+      tokens[place] = static_cast<std::int32_t>(pick / top_k);
+    }
+    // Each begin has moved to its expert's end, which is the next one's begin.
+    for (std::int64_t expert = experts; expert > 0; --expert) begin[expert] = begin[expert - 1];
+    begin[0] = 0;
+  }
+};
+
+/// The first product of one expert: gate or up.
+struct ExpertProduct {
+  InputForm in;
+  Matrix weight;
+  Kernels::Function<ProductArgs> kernel;
+  float* out;
+};
+
+}  // namespace
+
+Status PhaseBuilder::lower(const MoeRouteOp& op) {
+  const MoeRouteArgs args{memory_.value(op.scores),
+                          plan_.value(op.scores).width,
+                          op.top_k,
+                          op.normalize,
+                          reinterpret_cast<std::int32_t*>(memory_.value(op.experts)),
+                          memory_.value(op.weights)};
+  kernel_over_rows(Rows::kTokens, 1, 1, kernels_.moe_route, args);
+  return {};
+}
+
+Status PhaseBuilder::lower(const MoeFfnOp& op) {
+  const TensorView& first_down = op.all_experts.front().down;
+  for (const auto& expert : op.all_experts)
+    if (expert.down.format != first_down.format || expert.down.shape != first_down.shape)
+      return error("tensors {} and {} differ in format or shape; a layer's experts must be alike",
+                   first_down.name, expert.down.name);
+
+  const std::int64_t intermediate = first_down.columns();
+  const auto shared_floats = [&](std::int64_t offset) {
+    return reinterpret_cast<float*>(memory_.shared.data() + offset);
+  };
+  auto* ints = reinterpret_cast<std::int32_t*>(memory_.shared.data() + workspace_.picks);
+  const auto experts = static_cast<std::int64_t>(op.all_experts.size());
+  const std::int64_t top_k = plan_.value(op.experts).width;
+  const PickTable table{ints, ints + experts + 1, ints + experts + 1 + options_.max_tokens * top_k, experts,
+                        top_k};
+
+  over_items(1, [=, chosen = reinterpret_cast<const std::int32_t*>(memory_.value(op.experts))](
+                    const StepState& state, Items, int) { table.sort(chosen, state.tokens()); });
+  const auto input = [&](const TensorView& weight) {
+    return input_form(product_rule(weight.format), memory_.value(op.in), Rows::kTokens, 1,
+                      plan_.value(op.in).width);
+  };
+  bool quantized[2] = {};  // by 32 and by 256 columns
+  std::vector<ExpertProduct> products;
+  for (const auto& expert : op.all_experts)
+    for (const auto& [weight, offset] :
+         {std::pair{&expert.gate, workspace_.gate}, {&expert.up, workspace_.up}}) {
+      const InputForm in = input(*weight);
+      bool& done = quantized[in.rule == ProductRule::kInteger256];
+      if (!done) quantize(in);
+      done = done || in.rule != ProductRule::kFloat;
+      products.push_back({in, matrix(*weight), kernels_.product[static_cast<std::size_t>(weight->format)],
+                          shared_floats(offset)});
+    }
+  // Items are the tiles of those experts that were picked, so that shares are even however few they are.
+  phases_.push_back({[=](const StepState&) {
+                       std::int64_t picked = 0;
+                       for (std::int64_t expert = 0; expert < experts; ++expert)
+                         picked += table.count(expert) > 0;
+                       return picked * 2 * row_tiles(intermediate);
+                     },
+                     1,
+                     [=, products = std::move(products)](const StepState& state, Items items, int) {
+                       std::int64_t at = 0;
+                       for (std::size_t i = 0; i < products.size(); ++i) {
+                         const auto expert = static_cast<std::int64_t>(i / 2);
+                         if (table.count(expert) == 0) continue;
+                         const ExpertProduct& product = products[i];
+                         const std::int32_t begin = table.begin[expert];
+                         product.kernel({product.in.at(state), table.tokens + begin, table.picks + begin,
+                                         table.count(expert), product.weight, nullptr, product.out},
+                                        part_of(items, at, row_tiles(intermediate)));
+                         at += row_tiles(intermediate);
+                       }
+                     }});
+
+  float* gated = shared_floats(workspace_.gated);
+  kernel_over_rows(Rows::kTokens, top_k * intermediate, kElementGrain,
+                   op.activation == Activation::kSilu ? kernels_.gated_silu : kernels_.gated_gelu_tanh,
+                   ElementwiseArgs{shared_floats(workspace_.gate), shared_floats(workspace_.up), gated});
+
+  const InputForm hidden =
+      input_form(product_rule(first_down.format), gated, Rows::kTokens, top_k, intermediate);
+  quantize(hidden);
+  std::vector<Matrix> downs;
+  for (const auto& expert : op.all_experts) downs.push_back(matrix(expert.down));
+  over_items(row_tiles(first_down.rows()),
+             [=, &memory = memory_, downs = std::move(downs), weights = memory_.value(op.weights),
+              out = memory_.value(op.out), group = units_per_group(first_down.format, intermediate),
+              kernel = kernels_.moe_down[static_cast<std::size_t>(first_down.format)]](
+                 const StepState& state, Items items, int thread) {
+               kernel({hidden.at(state), table.view(), downs.data(), weights, state.tokens(), group,
+                       memory.scratch(thread), out},
+                      items);
+             });
+  return {};
+}
+
+}  // namespace eider::reference

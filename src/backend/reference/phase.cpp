@@ -1,0 +1,244 @@
+#include "backend/reference/phase.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "base/check.h"
+#include "format/storage_format.h"
+#include "ops/double_math.h"
+
+namespace eider::reference {
+namespace {
+
+KvRows kv_rows(const StepState& state, KvSlot slot, const KvBlockLayout& layout) {
+  return {
+      state.positions.data(), state.sequence.data(), state.sequences.data(), state.tokens(), slot, layout};
+}
+
+}  // namespace
+
+std::int64_t row_count(Rows rows, const StepState& state) {
+  return rows == Rows::kTokens ? state.tokens() : static_cast<std::int64_t>(state.logit_rows.size());
+}
+
+Matrix matrix(const TensorView& weight) {
+  EIDER_CHECK_EQ(weight.columns() % format_block_elems(weight.format), 0);
+  return {weight.data, weight.row_bytes(), weight.rows(), weight.columns()};
+}
+
+Items part_of(Items items, std::int64_t at, std::int64_t count) {
+  return {std::max(items.begin, at) - at, std::min(items.end, at + count) - at};
+}
+
+Result<Memory> Memory::allocate(const MemoryNeeds& needs, int threads) {
+  const auto floats = [](std::int64_t count) {
+    return Buffer::allocate(static_cast<std::size_t>(count) * 4);
+  };
+  EIDER_TRY(Buffer values, Buffer::allocate(static_cast<std::size_t>(needs.values.bytes)));
+  EIDER_TRY(Buffer shared, Buffer::allocate(static_cast<std::size_t>(needs.shared_bytes)));
+  EIDER_TRY(Buffer scratch, floats(threads * needs.thread_floats));
+  EIDER_TRY(Buffer vectors, floats(needs.vector_floats));
+  EIDER_TRY(Buffer identity, floats(needs.most_rows));
+  auto* rows = reinterpret_cast<std::int32_t*>(identity.data());
+  std::iota(rows, rows + needs.most_rows, 0);
+  return Memory{std::move(values),   needs.values.offset, std::move(shared),  std::move(scratch),
+                needs.thread_floats, std::move(vectors),  std::move(identity)};
+}
+
+ProductInput InputForm::at(const StepState& state) const {
+  return {values,
+          {reinterpret_cast<std::int16_t*>(quantized + layout.codes),
+           reinterpret_cast<std::int16_t*>(quantized + layout.sums),
+           reinterpret_cast<float*>(quantized + layout.scales), row_count(rows, state) * rows_per_row}};
+}
+
+InputForm PhaseBuilder::input_form(ProductRule rule, const float* values, Rows rows,
+                                   std::int64_t rows_per_row, std::int64_t columns) const {
+  const std::int64_t most =
+      (rows == Rows::kTokens ? options_.max_tokens : options_.max_logit_rows) * rows_per_row;
+  const std::int64_t offset =
+      rule == ProductRule::kInteger256 ? workspace_.quantized_256 : workspace_.quantized_32;
+  return {rule,
+          values,
+          rows,
+          rows_per_row,
+          columns,
+          memory_.shared.data() + offset,
+          quantized_layout(rule, most, columns)};
+}
+
+void PhaseBuilder::quantize(const InputForm& in) {
+  if (in.rule == ProductRule::kFloat) return;
+  const auto kernel = in.rule == ProductRule::kInteger256 ? kernels_.quantize_256 : kernels_.quantize_32;
+  over_rows(in.rows, in.rows_per_row * (in.columns / unit_columns(in.rule)), 1,
+            [=](const StepState& state, Items items, int) {
+              kernel({in.values, in.columns, in.at(state).quantized}, items);
+            });
+}
+
+const float* PhaseBuilder::as_floats(const TensorView& vector) {
+  float* floats = reinterpret_cast<float*>(memory_.vectors.data()) + vectors_used_;
+  decode_row(vector.format, vector.data, vector.shape.elements(), floats);
+  vectors_used_ += vector.shape.elements();
+  return floats;
+}
+
+Result<std::vector<Phase>> PhaseBuilder::build(const Op& op) {
+  workspace_ = op_workspace(plan_, op, options_);
+  phases_.clear();
+  EIDER_TRY_STATUS(std::visit([&](const auto& body) { return lower(body); }, op.body).context(describe(op)));
+  return std::move(phases_);
+}
+
+Status PhaseBuilder::lower(const EmbedOp& op) {
+  over_rows(Rows::kTokens, 1, 1,
+            [&op, out = memory_.value(op.out)](const StepState& state, Items tokens, int) {
+              const std::int64_t width = op.table.columns();
+              for (std::int64_t token = tokens.begin; token < tokens.end; ++token) {
+                float* row = out + token * width;
+                decode_row(op.table.format, op.table.row(state.token_ids[static_cast<std::size_t>(token)]),
+                           width, row);
+                for (std::int64_t i = 0; i < width; ++i) row[i] *= op.scale;
+              }
+            });
+  return {};
+}
+
+Status PhaseBuilder::lower(const RmsNormOp& op) {
+  const Value& in = plan_.value(op.in);
+  const RmsNormArgs args{memory_.value(op.in), as_floats(op.weight), op.eps, in.width / op.groups,
+                         memory_.value(op.out)};
+  kernel_over_rows(in.rows, op.groups, 1, kernels_.rms_norm, args);
+  return {};
+}
+
+Status PhaseBuilder::lower(const LinearOp& op) {
+  struct Projection {
+    Matrix weight;
+    const float* bias;
+    float* out;
+    InputForm in;
+    Kernels::Function<ProductArgs> kernel;
+  };
+  const Value& in = plan_.value(op.in);
+  const auto forms = [&](ProductRule rule) {
+    return input_form(rule, memory_.value(op.in), in.rows, 1, in.width);
+  };
+  const auto used = [&](ProductRule rule) {
+    return std::ranges::any_of(op.projections,
+                               [&](const auto& p) { return product_rule(p.weight.format) == rule; });
+  };
+  for (ProductRule rule : {ProductRule::kInteger32, ProductRule::kInteger256})
+    if (used(rule)) quantize(forms(rule));
+
+  std::vector<Projection> projections;
+  std::int64_t tiles = 0;
+  for (const auto& [weight, bias, out] : op.projections) {
+    projections.push_back({matrix(weight), bias ? as_floats(*bias) : nullptr, memory_.value(out),
+                           forms(product_rule(weight.format)),
+                           kernels_.product[static_cast<std::size_t>(weight.format)]});
+    tiles += row_tiles(weight.rows());
+  }
+  over_items(tiles, [=, identity = identity()](const StepState& state, Items items, int) {
+    std::int64_t at = 0;  // tiles of the projections so far
+    for (const Projection& projection : projections) {
+      const std::int64_t count = row_tiles(projection.weight.rows);
+      const ProductInput input = projection.in.at(state);
+      projection.kernel({input, identity, identity, row_count(projection.in.rows, state), projection.weight,
+                         projection.bias, projection.out},
+                        part_of(items, at, count));
+      at += count;
+    }
+  });
+  return {};
+}
+
+Status PhaseBuilder::lower(const RopeTableOp& op) {
+  over_rows(Rows::kTokens, 1, 1,
+            [&op, out = memory_.value(op.out)](const StepState& state, Items tokens, int) {
+              const std::size_t pairs = op.inv_freq.size();
+              for (std::int64_t token = tokens.begin; token < tokens.end; ++token) {
+                float* cosines = out + token * 2 * static_cast<std::int64_t>(pairs);
+                float* sines = cosines + pairs;
+                const double position = state.positions[static_cast<std::size_t>(token)];
+                for (std::size_t i = 0; i < pairs; ++i) {
+                  const SinCos angle = sincos64(position * op.inv_freq[i]);
+                  cosines[i] = static_cast<float>(angle.cos * op.magnitude);
+                  sines[i] = static_cast<float>(angle.sin * op.magnitude);
+                }
+              }
+            });
+  return {};
+}
+
+Status PhaseBuilder::lower(const RopeOp& op) {
+  const Value& in = plan_.value(op.in);
+  const RopeArgs args{memory_.value(op.in), memory_.value(op.table),         op.heads,
+                      in.width / op.heads,  plan_.value(op.table).width / 2, memory_.value(op.out)};
+  kernel_over_rows(in.rows, op.heads, 1, kernels_.rope, args);
+  return {};
+}
+
+Status PhaseBuilder::lower(const StoreKvOp& op) {
+  const KvBlockLayout layout = block_layout(plan_.kv_kinds[static_cast<std::size_t>(op.slot.kind)]);
+  const auto kernel = kernels_.store_kv[static_cast<std::size_t>(options_.kv_type)];
+  over_rows(Rows::kTokens, layout.num_key_value_heads, 1,
+            [=, slot = op.slot, keys = memory_.value(op.keys), values = memory_.value(op.values)](
+                const StepState& state, Items items, int) {
+              kernel({kv_rows(state, slot, layout), keys, values}, items);
+            });
+  return {};
+}
+
+Status PhaseBuilder::lower(const AttentionOp& op) {
+  const KvKind& kind = plan_.kv_kinds[static_cast<std::size_t>(op.slot.kind)];
+  const KvBlockLayout layout = block_layout(kind);
+  const auto kernel = kernels_.attention[static_cast<std::size_t>(options_.kv_type)];
+  phases_.push_back({[=](const StepState& state) {
+                       return layout.num_key_value_heads * ((state.tokens() + kQueryTile - 1) / kQueryTile);
+                     },
+                     1,
+                     [=, &op, &memory = memory_, window = kind.window, query = memory_.value(op.query),
+                      out = memory_.value(op.out)](const StepState& state, Items items, int thread) {
+                       kernel({kv_rows(state, op.slot, layout), query, op.num_attention_heads, window,
+                               op.scale, op.softcap, memory.scratch(thread), out},
+                              items);
+                     }});
+  return {};
+}
+
+Status PhaseBuilder::lower(const AddOp& op) {
+  const Value& out = plan_.value(op.out);
+  const ElementwiseArgs args{memory_.value(op.a), memory_.value(op.b), memory_.value(op.out)};
+  kernel_over_rows(out.rows, out.width, kElementGrain, kernels_.add, args);
+  return {};
+}
+
+Status PhaseBuilder::lower(const GatedActivationOp& op) {
+  const Value& out = plan_.value(op.out);
+  const ElementwiseArgs args{memory_.value(op.gate), memory_.value(op.up), memory_.value(op.out)};
+  const auto kernel = op.activation == Activation::kSilu ? kernels_.gated_silu : kernels_.gated_gelu_tanh;
+  kernel_over_rows(out.rows, out.width, kElementGrain, kernel, args);
+  return {};
+}
+
+Status PhaseBuilder::lower(const SelectRowsOp& op) {
+  over_rows(Rows::kLogits, 1, 1,
+            [width = plan_.value(op.in).width, in = memory_.value(op.in), out = memory_.value(op.out)](
+                const StepState& state, Items rows, int) {
+              for (std::int64_t row = rows.begin; row < rows.end; ++row)
+                std::memcpy(out + row * width, in + state.logit_rows[static_cast<std::size_t>(row)] * width,
+                            static_cast<std::size_t>(width) * sizeof(float));
+            });
+  return {};
+}
+
+Status PhaseBuilder::lower(const SoftCapOp& op) {
+  const Value& out = plan_.value(op.out);
+  const SoftCapArgs args{memory_.value(op.in), op.cap, memory_.value(op.out)};
+  kernel_over_rows(out.rows, out.width, kElementGrain, kernels_.soft_cap, args);
+  return {};
+}
+
+}  // namespace eider::reference

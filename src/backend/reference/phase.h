@@ -1,0 +1,132 @@
+// Phase: a piece of an operation that all threads do together, each its share of the items, with a barrier
+// after it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "backend/reference/kernels.h"
+#include "backend/reference/workspace.h"
+#include "base/result.h"
+#include "ops/backend.h"
+#include "tensor/buffer.h"
+
+namespace eider::reference {
+
+struct Phase {
+  /// Items of this step; every thread asks, and all get the same answer.
+  std::function<std::int64_t(const StepState&)> items;
+  /// A thread's share begins at a multiple of this.
+  std::int64_t grain = 1;
+  std::function<void(const StepState&, Items, int thread)> run;
+};
+
+/// The memory of an executable, sized by memory_needs().
+struct Memory {
+  static Result<Memory> allocate(const MemoryNeeds& needs, int threads);
+
+  float* value(ValueId id) {
+    return reinterpret_cast<float*>(values.data() + offsets[static_cast<std::size_t>(id.index)]);
+  }
+  const float* value(ValueId id) const { return const_cast<Memory*>(this)->value(id); }
+  /// `floats` of thread-owned scratch.
+  float* scratch(int thread) { return reinterpret_cast<float*>(threads.data()) + thread * thread_floats; }
+
+  Buffer values;
+  std::vector<std::int64_t> offsets;  // by value
+  Buffer shared;                      // of the operation that runs
+  Buffer threads;
+  std::int64_t thread_floats;
+  Buffer vectors;   // norm weights and biases, float
+  Buffer identity;  // int32: 0, 1, 2, ... for products whose rows are not gathered
+};
+
+/// An input of products in the form that one rule reads; it has `rows_per_row` rows for each row of the step.
+struct InputForm {
+  ProductRule rule;
+  const float* values;
+  Rows rows;
+  std::int64_t rows_per_row;
+  std::int64_t columns;
+  std::byte* quantized;  // laid out by `layout`
+  QuantizedLayout layout;
+
+  ProductInput at(const StepState& state) const;
+};
+
+/// Elements that a share of an elementwise operation is a multiple of: whole cache lines.
+inline constexpr std::int64_t kElementGrain = 64;
+
+/// Rows of a step of the given sort.
+std::int64_t row_count(Rows rows, const StepState& state);
+/// A weight as kernels see it.
+Matrix matrix(const TensorView& weight);
+/// Tiles of the rows of a weight: the items of its product.
+inline std::int64_t row_tiles(std::int64_t rows) {
+  return (rows + kRowTile - 1) / kRowTile;
+}
+/// The part of `items` that falls to a piece of `count` items beginning at `at`, counted from the piece's
+/// begin; may be of negative length, which is empty.
+Items part_of(Items items, std::int64_t at, std::int64_t count);
+
+/// Turns a plan's operations into phases. What it makes looks at the plan, the kernels and the memory.
+class PhaseBuilder {
+ public:
+  PhaseBuilder(const Plan& plan, const CompileOptions& options, const Kernels& kernels, Memory& memory)
+      : plan_(plan), options_(options), kernels_(kernels), memory_(memory) {}
+
+  /// Fails where the operation's weights are of a kind that this backend does not run.
+  Result<std::vector<Phase>> build(const Op& op);
+
+ private:
+  Status lower(const EmbedOp& op);
+  Status lower(const RmsNormOp& op);
+  Status lower(const LinearOp& op);
+  Status lower(const RopeTableOp& op);
+  Status lower(const RopeOp& op);
+  Status lower(const StoreKvOp& op);
+  Status lower(const AttentionOp& op);
+  Status lower(const AddOp& op);
+  Status lower(const GatedActivationOp& op);
+  Status lower(const MoeRouteOp& op);
+  Status lower(const MoeFfnOp& op);
+  Status lower(const SelectRowsOp& op);
+  Status lower(const SoftCapOp& op);
+
+  /// Appends a phase of `per_row` items for each row; run(state, items, thread).
+  template <class Run>
+  void over_rows(Rows rows, std::int64_t per_row, std::int64_t grain, Run run) {
+    phases_.push_back({[=](const StepState& state) { return row_count(rows, state) * per_row; }, grain, run});
+  }
+  /// Appends a phase of a number of items that the step does not change.
+  template <class Run>
+  void over_items(std::int64_t items, Run run) {
+    phases_.push_back({[=](const StepState&) { return items; }, 1, run});
+  }
+  /// Appends a phase of kernel(args, items) over rows.
+  template <class Args>
+  void kernel_over_rows(Rows rows, std::int64_t per_row, std::int64_t grain, Kernels::Function<Args> kernel,
+                        const Args& args) {
+    over_rows(rows, per_row, grain, [=](const StepState&, Items items, int) { kernel(args, items); });
+  }
+  /// A phase that quantises `in`, by the rule of its quantised form.
+  void quantize(const InputForm& in);
+
+  InputForm input_form(ProductRule rule, const float* values, Rows rows, std::int64_t rows_per_row,
+                       std::int64_t columns) const;
+  const float* as_floats(const TensorView& vector);
+  const std::int32_t* identity() const {
+    return reinterpret_cast<const std::int32_t*>(memory_.identity.data());
+  }
+
+  const Plan& plan_;
+  const CompileOptions& options_;
+  const Kernels& kernels_;
+  Memory& memory_;
+  std::int64_t vectors_used_ = 0;  // floats of memory_.vectors
+  OpWorkspace workspace_;          // of the operation being built
+  std::vector<Phase> phases_;
+};
+
+}  // namespace eider::reference

@@ -1,0 +1,148 @@
+#include "backend/reference/workspace.h"
+
+#include <algorithm>
+
+#include "format/storage_format.h"
+
+namespace eider::reference {
+namespace {
+
+/// Hands out aligned offsets one after the other.
+class Offsets {
+ public:
+  std::int64_t take(std::int64_t bytes) {
+    const std::int64_t offset = end_;
+    end_ += (bytes + 63) / 64 * 64;
+    return offset;
+  }
+  std::int64_t end() const { return end_; }
+
+ private:
+  std::int64_t end_ = 0;
+};
+
+/// Room for the quantised forms of [rows, columns] that products with `weights` need.
+struct QuantizedRoom {
+  std::int64_t bytes_32 = 0, bytes_256 = 0;
+
+  void add(Format weight, std::int64_t rows, std::int64_t columns) {
+    const ProductRule rule = product_rule(weight);
+    std::int64_t& bytes = rule == ProductRule::kInteger256 ? bytes_256 : bytes_32;
+    bytes = std::max(bytes, quantized_layout(rule, rows, columns).bytes);
+  }
+  void place(Offsets& offsets, OpWorkspace& workspace) const {
+    workspace.quantized_32 = offsets.take(bytes_32);
+    workspace.quantized_256 = offsets.take(bytes_256);
+  }
+};
+
+OpWorkspace linear_workspace(const Plan& plan, const LinearOp& op, const CompileOptions& options) {
+  const Value& in = plan.value(op.in);
+  QuantizedRoom quantized;
+  for (const auto& projection : op.projections)
+    quantized.add(projection.weight.format, most_rows(in, options), in.width);
+  OpWorkspace workspace;
+  Offsets offsets;
+  quantized.place(offsets, workspace);
+  workspace.shared_bytes = offsets.end();
+  return workspace;
+}
+
+OpWorkspace moe_workspace(const Plan& plan, const MoeFfnOp& op, const CompileOptions& options) {
+  const std::int64_t intermediate = op.all_experts.front().down.columns();
+  const std::int64_t tokens = options.max_tokens;
+  const std::int64_t picks = tokens * plan.value(op.experts).width;
+  // The input's quantised form is no longer needed when that of the down product's input is made.
+  QuantizedRoom quantized;
+  std::int64_t most_groups = 0;
+  for (const auto& expert : op.all_experts) {
+    quantized.add(expert.gate.format, tokens, plan.value(op.in).width);
+    quantized.add(expert.up.format, tokens, plan.value(op.in).width);
+    quantized.add(expert.down.format, picks, intermediate);
+    const std::int64_t columns =
+        unit_columns(product_rule(expert.down.format)) * units_per_group(expert.down.format, intermediate);
+    most_groups = std::max(most_groups, (intermediate + columns - 1) / columns);
+  }
+  OpWorkspace workspace;
+  Offsets offsets;
+  quantized.place(offsets, workspace);
+  workspace.gate = offsets.take(picks * intermediate * 4);
+  workspace.up = offsets.take(picks * intermediate * 4);
+  workspace.gated = offsets.take(picks * intermediate * 4);
+  workspace.picks = offsets.take((static_cast<std::int64_t>(op.all_experts.size()) + 1 + 2 * picks) * 4);
+  workspace.shared_bytes = offsets.end();
+  workspace.thread_floats = moe_down_scratch(most_groups);
+  return workspace;
+}
+
+/// The vectors of an operation that are kept as floats.
+std::int64_t vector_floats(const Op& op) {
+  if (const auto* norm = std::get_if<RmsNormOp>(&op.body)) return norm->weight.shape.elements();
+  std::int64_t floats = 0;
+  if (const auto* linear = std::get_if<LinearOp>(&op.body))
+    for (const auto& projection : linear->projections)
+      if (projection.bias) floats += projection.bias->shape.elements();
+  return floats;
+}
+
+}  // namespace
+
+ProductRule product_rule(Format format) {
+  return visit_format(format, []<class F>() { return F::kProduct; });
+}
+
+std::int64_t unit_columns(ProductRule rule) {
+  return rule == ProductRule::kInteger256 ? 256 : 32;
+}
+
+QuantizedLayout quantized_layout(ProductRule rule, std::int64_t rows, std::int64_t columns) {
+  if (rule == ProductRule::kFloat) return {};
+  const std::int64_t units = columns / unit_columns(rule);
+  const std::int64_t sums = rule == ProductRule::kInteger256 ? 16 : 1;
+  Offsets offsets;
+  QuantizedLayout layout;
+  layout.codes = offsets.take(rows * columns * static_cast<std::int64_t>(sizeof(std::int16_t)));
+  layout.sums = offsets.take(rows * units * sums * static_cast<std::int64_t>(sizeof(std::int16_t)));
+  layout.scales = offsets.take(rows * units * static_cast<std::int64_t>(sizeof(float)));
+  layout.bytes = offsets.end();
+  return layout;
+}
+
+std::int64_t units_per_group(Format format, std::int64_t moe_intermediate_size) {
+  return moe_intermediate_size <= 1024 || product_rule(format) == ProductRule::kInteger256 ? 1 : 2;
+}
+
+std::int64_t most_rows(const Value& value, const CompileOptions& options) {
+  return value.rows == Rows::kTokens ? options.max_tokens : options.max_logit_rows;
+}
+
+OpWorkspace op_workspace(const Plan& plan, const Op& op, const CompileOptions& options) {
+  if (const auto* linear = std::get_if<LinearOp>(&op.body)) return linear_workspace(plan, *linear, options);
+  if (const auto* moe = std::get_if<MoeFfnOp>(&op.body)) return moe_workspace(plan, *moe, options);
+  OpWorkspace workspace;
+  if (const auto* attention = std::get_if<AttentionOp>(&op.body)) {
+    const KvKind& kind = plan.kv_kinds[static_cast<std::size_t>(attention->slot.kind)];
+    workspace.thread_floats =
+        attention_scratch(kind.head_dim, attention->num_attention_heads / kind.num_key_value_heads);
+  }
+  return workspace;
+}
+
+std::int64_t MemoryNeeds::bytes(int threads) const {
+  return values.bytes + shared_bytes + (threads * thread_floats + vector_floats + most_rows) * 4;
+}
+
+MemoryNeeds memory_needs(const Plan& plan, const CompileOptions& options) {
+  MemoryNeeds needs;
+  needs.values = assign_storage(plan, options.max_tokens, options.max_logit_rows);
+  for (const Op& op : plan.ops) {
+    const OpWorkspace workspace = op_workspace(plan, op, options);
+    needs.shared_bytes = std::max(needs.shared_bytes, workspace.shared_bytes);
+    needs.thread_floats = std::max(needs.thread_floats, (workspace.thread_floats + 15) / 16 * 16);
+    needs.vector_floats += vector_floats(op);
+  }
+  needs.most_rows = std::max(options.max_tokens, options.max_logit_rows);
+  return needs;
+}
+
+}  // namespace eider::reference

@@ -1,0 +1,56 @@
+// Workspace: the memory that one operation needs beside its values, laid out before anything is allocated, so
+// that what working_memory() promises is what compile() takes. Operations run one after the other and share
+// it.
+#pragma once
+
+#include <cstdint>
+
+#include "backend/reference/kernels.h"
+#include "format/format_traits.h"
+#include "ops/backend.h"
+
+namespace eider::reference {
+
+/// The integer rule's activations of [rows, columns]: byte offsets of its parts, from wherever it is put.
+struct QuantizedLayout {
+  std::int64_t codes = 0, sums = 0, scales = 0;
+  std::int64_t bytes = 0;  // 0 for the float rule, which needs none
+};
+QuantizedLayout quantized_layout(ProductRule rule, std::int64_t rows, std::int64_t columns);
+
+/// The rule by which `format` is multiplied.
+ProductRule product_rule(Format format);
+/// Columns of a unit of `rule`.
+std::int64_t unit_columns(ProductRule rule);
+
+/// What one operation needs: offsets in bytes into the shared part, and floats of each thread's own part.
+struct OpWorkspace {
+  std::int64_t quantized_32 = 0;   // inputs of the products, for weights of the 32-column rule
+  std::int64_t quantized_256 = 0;  // and of the 256-column rule
+  std::int64_t gate = 0, up = 0;   // of a mixture of experts: floats [tokens * top_k, intermediate size]
+  std::int64_t gated = 0;          // act(gate) * up, the same shape
+  std::int64_t picks = 0;          // int32: begin [experts + 1], picks and tokens [tokens * top_k]
+  std::int64_t shared_bytes = 0;
+  std::int64_t thread_floats = 0;
+};
+OpWorkspace op_workspace(const Plan& plan, const Op& op, const CompileOptions& options);
+
+/// Units of an expert's down product that are added before the expert's weight is applied: 1 or 2.
+std::int64_t units_per_group(Format format, std::int64_t moe_intermediate_size);
+
+/// Most rows that a value of the plan has.
+std::int64_t most_rows(const Value& value, const CompileOptions& options);
+
+/// All that an executable allocates.
+struct MemoryNeeds {
+  ValueStorage values;
+  std::int64_t shared_bytes = 0;   // the largest of all operations
+  std::int64_t thread_floats = 0;  // the same, for each thread
+  std::int64_t vector_floats = 0;  // norm weights and biases as floats
+  std::int64_t most_rows = 0;      // of any value
+
+  std::int64_t bytes(int threads) const;
+};
+MemoryNeeds memory_needs(const Plan& plan, const CompileOptions& options);
+
+}  // namespace eider::reference
