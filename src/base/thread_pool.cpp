@@ -77,8 +77,9 @@ struct ThreadPool::State {
   }
 
   void work(int thread) {
-    for (int seen = 0;; seen = runs.value.load(std::memory_order_relaxed)) {
+    for (int seen = 0;;) {
       wait_while(runs.value, seen, spins);
+      seen = runs.value.load(std::memory_order_relaxed);  // here, where the next run cannot have started yet
       if (body == nullptr) return;
       (*body)(thread);
       barrier();

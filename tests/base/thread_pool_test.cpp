@@ -17,7 +17,7 @@ TEST_P(ThreadPoolTest, RunsTheBodyOncePerThread) {
   ThreadPool pool(GetParam());
   EXPECT_EQ(pool.size(), GetParam());
   std::vector<int> calls(static_cast<std::size_t>(GetParam()));  // not atomic: each thread has its own
-  for (int run = 1; run <= 50; ++run) {
+  for (int run = 1; run <= 1000; ++run) {
     pool.run([&](int thread) { ++calls[static_cast<std::size_t>(thread)]; });
     for (int count : calls) ASSERT_EQ(count, run);
   }
