@@ -6,12 +6,13 @@
 #include <string_view>
 #include <system_error>
 
+#include "runtime/engine.h"
+
 namespace eider {
 namespace {
 
 constexpr const char* kEngineGroup = "Engine";
 constexpr const char* kSamplingGroup = "Sampling (in the order of --samplers)";
-constexpr std::int64_t kMaxContext = std::int64_t{1} << 24;
 constexpr std::int64_t kMaxThreads = 1024;
 constexpr std::int64_t kMaxBatchTokens = 65536;
 
@@ -36,13 +37,14 @@ void add_float_flag(CLI::App& command, const std::string& names, float& value, f
   add_value_flag(command, names, "X", parse, fmt::format("{} [{:g}]", meaning, value))->group(kSamplingGroup);
 }
 
-/// "15043+1.5" or "15043-1.5", as llama.cpp spells it.
+/// "15043+1.5" or "15043-1.5", as llama.cpp spells it; "15043-inf" bans a token.
 Status parse_logit_bias(const std::string& text, std::map<TokenId, float>& biases) {
   const std::size_t sign = text.find_first_of("+-");
   if (sign != std::string::npos && sign > 0) {
     const auto id = parse_number<TokenId>(std::string_view(text).substr(0, sign));
     const auto size = parse_number<float>(std::string_view(text).substr(sign + 1));
-    if (id && *id >= 0 && size && std::isfinite(*size) && *size >= 0) {
+    const bool ban = size && std::isinf(*size) && text[sign] == '-';
+    if (id && *id >= 0 && size && *size >= 0 && (std::isfinite(*size) || ban)) {
       biases[*id] = text[sign] == '-' ? -*size : *size;
       return {};
     }
@@ -159,12 +161,14 @@ void add_sampling_flags(CLI::App& command, SamplingFlags& flags) {
   add_value_flag(
       command, "-l,--logit-bias", "ID(+|-)X",
       [&options](const std::string& text) { return parse_logit_bias(text, options.logit_bias); },
-      "Added to a token's logit, as in 15043+1.5; may be given again")
+      "Added to a token's logit, as in 15043+1.5 (15043-inf bans it); may be given again")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->allow_extra_args(false)
       ->group(kSamplingGroup);
   const auto parse_stages = [&options](const std::string& text) -> Status {
-    EIDER_TRY(options.stages, parse_sampler_stages(text));
+    Result<std::vector<SamplerStage>> stages = parse_sampler_stages(text);
+    if (!stages.ok()) return error("names out of {}, each at most once", default_sampler_stages());
+    options.stages = std::move(stages).value();
     return {};
   };
   add_value_flag(command, "--samplers", "A;B;...", parse_stages,

@@ -49,7 +49,7 @@ struct Inspection {
   std::int64_t parameters = 0;
   std::int64_t bytes_per_token = 0;
   std::int64_t context = 0;
-  MemoryNeed need;
+  MemoryNeeds needs;
 };
 
 Inspection inspect_model(const Model& model, const Machine& machine, const EngineFlags& flags) {
@@ -60,7 +60,7 @@ Inspection inspect_model(const Model& model, const Machine& machine, const Engin
   options.context = inspection.context = flags.context.value_or(model.max_position_embeddings);
   options.max_batch_tokens = std::min(flags.max_batch_tokens, options.context);
   options.kv_type = flags.kv_type;
-  inspection.need = memory_need(model, *create_compute(flags, machine).backend, options);
+  inspection.needs = memory_needs(model, *create_compute(flags, machine).backend, options);
   return inspection;
 }
 
@@ -92,10 +92,10 @@ std::string to_json(const Inspection& inspection) {
                                          {"tokenizer", std::move(tokenizer)},
                                          {"memory",
                                           {{"context", inspection.context},
-                                           {"weights", inspection.need.weights},
-                                           {"kv_cache", inspection.need.kv},
-                                           {"working", inspection.need.working},
-                                           {"total", inspection.need.total()}}},
+                                           {"weights", inspection.needs.weights},
+                                           {"kv_cache", inspection.needs.kv},
+                                           {"working", inspection.needs.working},
+                                           {"total", inspection.needs.total()}}},
                                          {"machine",
                                           {{"threads", machine.default_threads()},
                                            {"available_memory", machine.available_memory},
@@ -138,9 +138,8 @@ std::string to_text(const Inspection& inspection) {
     text += fmt::format("{:<10}{:>9}{:>16}{:>12}\n", format_name(format), total.tensors, total.parameters,
                         format_bytes(total.bytes));
 
-  const MemoryNeed& need = inspection.need;
   text += "\n";
-  row("memory", fmt::format("a context of {} {}", inspection.context, describe(need)));
+  row("memory", fmt::format("a context of {} {}", inspection.context, describe(inspection.needs)));
   row("this machine",
       fmt::format("{} of {} free, {} threads by default", format_bytes(inspection.machine.available_memory),
                   format_bytes(inspection.machine.total_memory), inspection.machine.default_threads()));

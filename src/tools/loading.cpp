@@ -39,11 +39,11 @@ Result<EngineOptions> settle_options(const EngineFlags& flags, const Model& mode
                     "answers get worse there",
                     options.context, own));
 
-  const MemoryNeed need = memory_need(model, backend, options);
-  if (need.total() <= machine.available_memory) return options;
+  const MemoryNeeds needs = memory_needs(model, backend, options);
+  if (needs.total() <= machine.available_memory) return options;
   const std::int64_t largest = largest_context(model, backend, options, machine.available_memory);
   const std::string shortage = fmt::format("a context of {} {}, but {} of memory is free", options.context,
-                                           describe(need), format_bytes(machine.available_memory));
+                                           describe(needs), format_bytes(machine.available_memory));
   if (largest == 0)
     return error("{}: {}; no context fits: use a smaller model", model.checkpoint->path(), shortage);
   if (flags.context) return error("--ctx-size: {}; at most {} fits", shortage, largest);

@@ -10,6 +10,7 @@
 #include "model/model.h"
 #include "ops/backend.h"
 #include "runtime/engine.h"
+
 #include "text/tokenizer.h"
 #include "tools/flags.h"
 #include "tools/interrupt.h"

@@ -3,15 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
+#include "runtime/perplexity.h"
 #include "tools/commands.h"
 #include "tools/flags.h"
 #include "tools/input.h"
@@ -62,62 +60,16 @@ Result<std::vector<TokenId>> read_tokens(const PerplexityFlags& flags, const Mod
   return ids;
 }
 
-/// Negative log likelihood of `target` in nats.
-double negative_log_likelihood(std::span<const float> logits, TokenId target) {
-  const double highest = *std::max_element(logits.begin(), logits.end());
-  double sum = 0;
-  for (const float logit : logits) sum += std::exp(static_cast<double>(logit) - highest);
-  return std::log(sum) - (static_cast<double>(logits[static_cast<std::size_t>(target)]) - highest);
-}
-
-TokenId argmax(std::span<const float> logits) {  // the lowest id on ties
-  return static_cast<TokenId>(std::max_element(logits.begin(), logits.end()) - logits.begin());
-}
-
-struct Score {
-  std::vector<double> nll;      ///< [n - 1], of tokens 1 and later
-  std::vector<TokenId> argmax;  ///< [n], the likeliest token after each
-
-  double perplexity() const {
-    return std::exp(std::accumulate(nll.begin(), nll.end(), 0.0) / static_cast<double>(nll.size()));
-  }
-};
-
-/// Feeds all of `ids` and scores every prediction. Ctrl-C is an error here: half a figure is none.
-Result<Score> score(Engine& engine, std::span<const TokenId> ids, const Terminal& terminal,
-                    const InterruptGuard& interrupt) {
-  Session session = engine.new_session();
-  const auto rows_per_step =
-      static_cast<std::size_t>(std::min(kRowsPerStep, engine.options().max_batch_tokens));
-  Score score;
-  ProgressBar bar(terminal, "scoring");
-  for (std::size_t begin = 0; begin < ids.size(); begin += rows_per_step) {
-    if (interrupt.interrupted()) return error("interrupted after {} of {} tokens", begin, ids.size());
-    const Chunk chunk = {.session = &session,
-                         .tokens = ids.subspan(begin, std::min(rows_per_step, ids.size() - begin)),
-                         .logits = LogitsWanted::kAll};
-    EIDER_TRY_STATUS(engine.forward({&chunk, 1}));
-    for (std::size_t row = 0; row < chunk.tokens.size(); ++row) {
-      const std::span<const float> logits = engine.logits(static_cast<std::int64_t>(row));
-      score.argmax.push_back(argmax(logits));
-      if (begin + row + 1 < ids.size())
-        score.nll.push_back(negative_log_likelihood(logits, ids[begin + row + 1]));
-    }
-    bar.update(static_cast<std::int64_t>(begin + chunk.tokens.size()), static_cast<std::int64_t>(ids.size()));
-  }
-  return score;
-}
-
-std::string to_json(const Score& score, const std::vector<TokenId>& ids) {
-  const nlohmann::ordered_json object = {{"perplexity", score.perplexity()},
+std::string to_json(const Perplexity& result, const std::vector<TokenId>& ids) {
+  const nlohmann::ordered_json object = {{"perplexity", result.perplexity},
                                          {"tokens", ids.size()},
                                          {"ids", ids},
-                                         {"nll", score.nll},
-                                         {"argmax", score.argmax}};
+                                         {"nll", result.nll},
+                                         {"argmax", result.argmax}};
   return object.dump() + "\n";
 }
 
-Result<int> perplexity(const PerplexityFlags& flags, const Terminal& terminal) {
+Result<int> run_perplexity(const PerplexityFlags& flags, const Terminal& terminal) {
   const InterruptGuard interrupt;
   const Machine machine = detect_machine();
   EIDER_TRY(Model model, open_model(flags.engine.model));
@@ -131,10 +83,18 @@ Result<int> perplexity(const PerplexityFlags& flags, const Terminal& terminal) {
   options.max_logit_rows = options.max_batch_tokens;
   EIDER_TRY(const std::unique_ptr<Engine> engine,
             load_engine(std::move(model), *compute.backend, options, terminal, interrupt));
-  EIDER_TRY(const Score result, score(*engine, ids, terminal, interrupt));
+  ProgressBar bar(terminal, "scoring");
+  EIDER_TRY(const Perplexity result,
+            measure_perplexity(*engine, ids, [&](std::int64_t done, std::int64_t total) {
+              bar.update(done, total);
+              return !interrupt.interrupted();
+            }));
+  bar.erase();
+  if (result.argmax.size() < ids.size())
+    return error("interrupted after {} of {} tokens", result.argmax.size(), ids.size());
   EIDER_TRY_STATUS(write_stdout(
       flags.json ? to_json(result, ids)
-                 : fmt::format("perplexity {:.4f} over {} tokens\n", result.perplexity(), ids.size())));
+                 : fmt::format("perplexity {:.4f} over {} tokens\n", result.perplexity, ids.size())));
   return kExitSuccess;
 }
 
@@ -167,7 +127,7 @@ void add_perplexity_command(CLI::App& program, Action& action) {
       "  eider perplexity -m model.gguf -f /usr/share/common-licenses/GPL-3 --tokens 512\n"
       "  eider perplexity -m model.gguf --ids ids.json --json");
   command->callback([flags, &action] {
-    action = [flags](const Terminal& terminal) { return perplexity(*flags, terminal); };
+    action = [flags](const Terminal& terminal) { return run_perplexity(*flags, terminal); };
   });
 }
 

@@ -157,7 +157,7 @@ Result<int> run(const RunFlags& flags, const Terminal& terminal) {
             settle_options(flags.engine, model, *compute.backend, machine, terminal));
   if (flags.verbose)
     terminal.note(fmt::format("{} threads; a context of {} {}", compute.pool->size(), options.context,
-                              describe(memory_need(model, *compute.backend, options))));
+                              describe(memory_needs(model, *compute.backend, options))));
   EIDER_TRY(const std::unique_ptr<Engine> engine,
             load_engine(std::move(model), *compute.backend, options, terminal, interrupt));
   if (!flags.sampling.seed) terminal.note(fmt::format("seed: {}", answer.seed));
