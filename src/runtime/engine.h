@@ -1,9 +1,13 @@
-// Engine: a loaded model ready to run steps. Immutable after load but for its working memory; sessions are passed in.
+// Engine: a loaded model ready to run steps. Immutable after load but for its working memory; sessions are
+// passed in.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "model/model.h"
@@ -13,43 +17,54 @@
 
 namespace eider {
 
+/// Most tokens that a context may be asked to hold: beyond any model's, and small enough for a session's
+/// tables.
+inline constexpr std::int64_t kMaxContext = std::int64_t{1} << 24;
+
 struct EngineOptions {
-  std::int64_t context = 0;           ///< most tokens of a session; 0: the model's own
+  std::int64_t context = 0;             ///< most tokens of a session; 0: the model's own
   std::int64_t max_batch_tokens = 512;  ///< most rows of one step (-ub)
-  std::int64_t max_logit_rows = 8;    ///< most rows whose logits one step may give
+  std::int64_t max_logit_rows = 8;      ///< most rows whose logits one step may give
   KvType kv_type = KvType::kF16;
-  std::int64_t kv_limit_bytes = 0;    ///< most memory for KV blocks; 0: no limit
+  std::int64_t kv_limit_bytes = 0;  ///< most memory for KV blocks; 0: no limit
 };
 
 enum class LogitsWanted : std::uint8_t { kNone, kLast, kAll };
 
-/// Tokens that continue one session in a step.
+/// Tokens that continue one session in a step; at least one.
 struct Chunk {
   Session* session = nullptr;
   std::span<const TokenId> tokens;
   LogitsWanted logits = LogitsWanted::kLast;
 };
 
+/// Not thread-safe: one step at a time.
 class Engine {
  public:
+  /// Compiles the model's plan. `backend` must outlive the engine, and the engine its sessions. Fails on
+  /// sizes out of range (naming the flag) and where the backend does.
   static Result<std::unique_ptr<Engine>> create(Model model, Backend& backend, const EngineOptions& options);
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
 
   const Model& model() const { return model_; }
+  /// As given, with the context filled in.
   const EngineOptions& options() const { return options_; }
 
-  Session new_session();
+  Session new_session() { return Session(kv_pool_, options_.context); }
 
-  /// One run of the plan over all chunks' tokens, each chunk appended to its session (a session appears once). Fails,
-  /// leaving the sessions' lengths as they were: a context overflow, more rows than the options allow, a token outside
-  /// the vocabulary, or logits that are not finite (the step is then run again with checks, and the error names the
-  /// first layer and operation that made one).
+  /// One run of the plan over all chunks' tokens, each chunk appended to its session (a session appears
+  /// once). Fails, leaving the sessions' lengths as they were: a context overflow, more rows than the options
+  /// allow, a token outside the vocabulary, or logits that are not finite (the step is then run again with
+  /// checks, and the error names the first layer and operation that made one). Allocates nothing but, rarely,
+  /// a slab of KV blocks.
   Status forward(std::span<const Chunk> chunks, const Observer* observer = nullptr);
 
   /// Row `index` of the last forward()'s logits, chunks in order: [vocab_size].
   std::span<const float> logits(std::int64_t index = 0) const;
   std::int64_t logit_rows() const { return logit_rows_; }
 
-  /// Prefills all but nothing is sampled: tokens in chunks of max_batch_tokens, logits of the last one kept.
+  /// Appends `tokens` to the session in chunks of max_batch_tokens; the last token's logits are logits(0).
   /// progress(done, total) after each chunk; it stops early, successfully, when that returns false.
   Status prefill(Session& session, std::span<const TokenId> tokens,
                  const std::function<bool(std::int64_t, std::int64_t)>& progress = {});
@@ -58,17 +73,20 @@ class Engine {
 
  private:
   Engine(Model model, Backend& backend, const EngineOptions& options);
-  std::string first_non_finite(const StepState& state);
+  Status check_chunks(std::span<const Chunk> chunks) const;
+  void fill_step(std::span<const Chunk> chunks);
+  Error describe_non_finite();
 
   Model model_;
   EngineOptions options_;
   KvPool kv_pool_;
   std::unique_ptr<Executable> executable_;
   std::int64_t logit_rows_ = 0;
-  // The step's rows, sized once.
+  // The step's rows; room for max_batch_tokens.
   std::vector<TokenId> token_ids_;
   std::vector<std::int32_t> positions_, sequence_, rows_wanted_;
   std::vector<SequenceBlocks> sequences_;
+  StepState step_;
 };
 
 }  // namespace eider

@@ -1,28 +1,33 @@
-// Generation: the decode loop as a state machine: prefill -> decode -> done. Each advance() does one bounded piece of
-// work and reports it, so that a caller can show progress, stream text, cancel, or interleave several.
+// Generation: the decode loop as a state machine: prefill -> decode -> done. Each advance() does one bounded
+// piece of work and reports it, so that a caller can show progress, stream text, cancel, or interleave
+// several.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
-#include <functional>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "runtime/engine.h"
+#include "runtime/logits_hash.h"
 #include "runtime/sampler.h"
+#include "runtime/stop_strings.h"
 #include "text/detokenizer.h"
 #include "text/tokenizer.h"
 
 namespace eider {
 
 struct GenerationLimits {
-  std::int64_t max_tokens = -1;  ///< -1: until the model ends or the context is full
+  std::int64_t max_tokens =
+      -1;  ///< sampled tokens, the one that ends the turn included; -1: no limit of its own
   std::vector<std::string> stop;  ///< text that ends the answer and is not part of it
-  bool ignore_eos = false;
+  bool ignore_eos = false;        ///< go on after tokens that end the turn
 };
 
+/// kStop: the model ended its turn, or a stop string came; kLength: max_tokens reached or the context is
+/// full.
 enum class FinishReason : std::uint8_t { kStop, kLength, kCancelled };
 const char* finish_reason_name(FinishReason reason);  // "stop", "length", "cancelled"
 
@@ -30,12 +35,15 @@ class Generation {
  public:
   enum class State : std::uint8_t { kPrefill, kDecode, kDone };
 
-  /// Continues `session` with `prompt` (not empty unless the session's last step left logits is not supported: refuse).
-  /// All references must outlive this object.
-  static Result<Generation> start(Engine& engine, Session& session, const Tokenizer& tokenizer, Sampler sampler,
-                                  std::vector<TokenId> prompt, GenerationLimits limits);
+  /// Will append `prompt` to `session` and answer it. References must outlive this object. Fails where the
+  /// prompt is empty (there would be no logits to sample from), does not fit the session's context, or a stop
+  /// string is empty.
+  static Result<Generation> start(Engine& engine, Session& session, const Tokenizer& tokenizer,
+                                  Sampler sampler, std::vector<TokenId> prompt, GenerationLimits limits);
 
-  /// One prefill chunk, or one token. Returns the text that became certain (may be empty).
+  /// One prefill chunk (the last one samples the first token too), or one token. Returns the text that became
+  /// certain, whole UTF-8 characters, may be empty. After an error the generation is over; not to be called
+  /// once done().
   Result<std::string> advance();
   /// The next advance() ends with kCancelled; what was held back is still given out.
   void cancel() { cancelled_ = true; }
@@ -48,17 +56,42 @@ class Generation {
   /// Sampled ids, the one that ended the turn included.
   std::span<const TokenId> ids() const { return ids_; }
   /// XXH3-64 of the fp32 logit rows that were sampled from, in order.
-  std::uint64_t logits_hash() const;
+  std::uint64_t logits_hash() const { return logits_hash_.value(); }
 
+  /// Zero where nothing was measured.
   struct Timing {
     double ttft_ms = 0;       ///< start of the first advance() to the first sampled token
-    double prompt_tok_s = 0;
+    double prompt_tok_s = 0;  ///< prompt tokens over the same time
     double decode_tok_s = 0;  ///< tokens after the first over the time since the first
     double tpot_ms = 0;       ///< mean time per output token after the first
   };
   Timing timing() const;
 
-  // The rest is private state; see generation.cpp.
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  Generation(Engine& engine, Session& session, const Tokenizer& tokenizer, Sampler sampler,
+             std::vector<TokenId> prompt, GenerationLimits limits);
+  Result<std::string> prefill_chunk();
+  std::string sample_token();
+  std::string finish(FinishReason reason);
+
+  Engine* engine_;
+  Session* session_;
+  const Tokenizer* tokenizer_;
+  Sampler sampler_;
+  std::vector<TokenId> prompt_;
+  GenerationLimits limits_;
+  Detokenizer detokenizer_;
+  StopStrings stop_strings_;
+  LogitsHash logits_hash_;
+
+  State state_ = State::kPrefill;
+  FinishReason finish_reason_ = FinishReason::kStop;
+  bool cancelled_ = false;
+  std::int64_t prefilled_ = 0;
+  std::vector<TokenId> ids_;
+  Clock::time_point started_, first_token_, last_token_;
 };
 
 }  // namespace eider

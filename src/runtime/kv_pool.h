@@ -1,5 +1,6 @@
-// KvPool: the memory of all sessions' KV blocks. Blocks are handed out one at a time, counted by reference and never
-// move; memory grows in slabs as contexts grow.
+// KvPool: the memory of all sessions' KV blocks. Blocks are handed out one at a time, counted by reference
+// and never move; memory grows in slabs as contexts grow. Sessions call it; it knows nothing of positions or
+// tokens.
 #pragma once
 
 #include <cstddef>
@@ -11,16 +12,19 @@
 
 namespace eider {
 
+/// Not thread-safe: one engine's thread uses it.
 class KvPool {
  public:
   /// `limit_bytes`: most memory the pool may take in all; 0: no limit. `backend` must outlive the pool.
   KvPool(Backend& backend, std::vector<KvKind> kinds, KvType type, std::int64_t limit_bytes);
+  KvPool(const KvPool&) = delete;
+  KvPool& operator=(const KvPool&) = delete;
 
-  /// A block with one reference. Its content is whatever its last owner left: attention never reads a position before
-  /// it is written. Fails with advice when the limit or the machine's memory is reached.
+  /// A block with one reference. Its content is whatever its last owner left: attention never reads a
+  /// position before it is written. Fails with advice when the limit or the machine's memory is reached.
   Result<std::byte*> take(int kind);
-  void share(int kind, std::byte* block);    // one more reference
-  void release(int kind, std::byte* block);  // one fewer; the last one makes it free
+  void share(int kind, std::byte* block);    ///< one more reference
+  void release(int kind, std::byte* block);  ///< one fewer; the last one makes it free
 
   const std::vector<KvKind>& kinds() const { return kinds_; }
   KvType type() const { return type_; }
@@ -28,7 +32,22 @@ class KvPool {
   std::int64_t blocks_in_use(int kind) const;
 
  private:
-  struct KindState;
+  struct Slab {
+    KvMemory memory;
+    std::vector<std::int32_t> references;  // [block of the slab]
+  };
+  struct KindState {
+    std::int64_t block_bytes = 0;
+    std::int64_t blocks = 0;         // in all slabs
+    std::vector<Slab> slabs;         // few: they grow geometrically
+    std::vector<std::byte*> unused;  // room for every block, so that release() allocates nothing
+  };
+
+  KindState& state(int kind) { return states_[static_cast<std::size_t>(kind)]; }
+  const KindState& state(int kind) const { return states_[static_cast<std::size_t>(kind)]; }
+  Status add_slab(KindState& kind);
+  std::int32_t& references(KindState& kind, const std::byte* block);
+
   Backend& backend_;
   std::vector<KvKind> kinds_;
   KvType type_;

@@ -1,5 +1,5 @@
-// Sampler: logits to a token id. A chain of stages in a stated order; every draw is a function of (seed, position,
-// choice) alone (docs/NUMERICS.md, Sampling).
+// Sampler: logits to a token id. A chain of stages in a stated order; every draw is a function of (seed,
+// position, choice) alone (docs/NUMERICS.md, Sampling). Formulas and defaults: docs/SAMPLING.md.
 #pragma once
 
 #include <cstdint>
@@ -14,26 +14,35 @@
 
 namespace eider {
 
-enum class SamplerStage : std::uint8_t { kPenalties, kLogitBias, kTemperature, kTopK, kTypical, kTopP, kMinP };
-
-struct SamplerOptions {
-  float temperature = 0.8f;         ///< 0: argmax, lowest id on ties
-  std::int64_t top_k = 40;          ///< 0: off; beyond the vocabulary: clamped
-  float top_p = 0.95f;              ///< 1: off
-  float min_p = 0.05f;              ///< 0: off
-  float typical_p = 1.0f;           ///< 1: off
-  float repeat_penalty = 1.0f;      ///< 1: off
-  float frequency_penalty = 0.0f;
-  float presence_penalty = 0.0f;
-  std::int64_t penalty_last_n = 64;  ///< tokens the penalties look back on; -1: all, 0: off
-  std::map<TokenId, float> logit_bias;
-  std::uint64_t seed = 0;
-  std::uint32_t choice = 0;         ///< index of this answer among n
-  std::vector<SamplerStage> stages;  ///< empty: the default order
+enum class SamplerStage : std::uint8_t {
+  kPenalties,
+  kLogitBias,
+  kTemperature,
+  kTopK,
+  kTypical,
+  kTopP,
+  kMinP
 };
 
-/// "penalties;logit_bias;top_k;typical;top_p;min_p;temperature" and the like; errors list the known names.
+struct SamplerOptions {
+  float temperature = 0.8f;     ///< 0: argmax, lowest id on ties, whatever the filters say
+  std::int64_t top_k = 40;      ///< 0: off; beyond the vocabulary: clamped
+  float top_p = 0.95f;          ///< 1: off
+  float min_p = 0.05f;          ///< 0: off
+  float typical_p = 1.0f;       ///< 1: off
+  float repeat_penalty = 1.0f;  ///< 1: off
+  float frequency_penalty = 0.0f;
+  float presence_penalty = 0.0f;
+  std::int64_t penalty_last_n = 64;     ///< tokens the penalties look back on; -1: all, 0: off
+  std::map<TokenId, float> logit_bias;  ///< added to logits; minus infinity bans the token
+  std::uint64_t seed = 0;
+  std::uint32_t choice = 0;          ///< index of this answer among n
+  std::vector<SamplerStage> stages;  ///< empty: the default order; a stage left out is off
+};
+
+/// "penalties;logit_bias;top_k" and the like, names joined by ';' or ','; errors list the known names.
 Result<std::vector<SamplerStage>> parse_sampler_stages(std::string_view text);
+/// "penalties;logit_bias;top_k;typical;top_p;min_p;temperature"
 std::string default_sampler_stages();
 
 class Sampler {
@@ -41,25 +50,41 @@ class Sampler {
   /// Refuses values outside their ranges, naming the flag.
   static Result<Sampler> create(const SamplerOptions& options, std::int64_t vocab_size);
 
-  /// A token that may still be drawn, and its weight exp(l - max); in rank order.
+  /// A token that may still be drawn, and its weight exp(logit - max).
   struct Candidate {
     TokenId id;
     float logit;
     float weight;
   };
 
-  /// The token at index `position` of the sequence whose earlier tokens are `history`. Logits are finite. Allocates
-  /// nothing.
+  /// The token at index `position` of the sequence whose earlier tokens are `history`. Logits are finite:
+  /// [vocab_size]. Allocates nothing.
   TokenId sample(std::span<const float> logits, std::span<const TokenId> history, std::int64_t position);
-  /// The candidates that sample() would draw from (with weights that sum to what total() says), for tests and logprobs.
+  /// What sample() would draw from, in rank order (weight descending, id ascending); a token's probability is
+  /// its weight over the sum of all. At least one; exactly one at temperature 0. Valid until the next call.
   std::span<const Candidate> candidates(std::span<const float> logits, std::span<const TokenId> history);
 
  private:
-  explicit Sampler(SamplerOptions options, std::int64_t vocab_size);
+  Sampler(const SamplerOptions& options, std::int64_t vocab_size);
+
+  double prepare(std::span<const float> logits, std::span<const TokenId> history);
+  void apply(SamplerStage stage, std::span<const TokenId> history);
+  void apply_penalties(std::span<const TokenId> history);
+  void apply_logit_bias();
+  void apply_temperature();
+  void keep_best(std::int64_t count);
+  void keep_typical();
+  void keep_top_p();
+  void keep_min_p();
+  void weigh();
+  double rank();
+  void keep_share(double share_of_total);
 
   SamplerOptions options_;
-  std::vector<Candidate> candidates_;  // [vocab_size], reused
-  // further scratch, reused
+  std::int64_t vocab_size_;
+  std::vector<Candidate> candidates_;  // room for vocab_size, reused
+  std::vector<float> bias_;            // [vocab_size]; empty without logit_bias
+  std::vector<std::int32_t> counts_;   // [vocab_size], all zero between calls; empty without penalties
 };
 
 }  // namespace eider

@@ -1,5 +1,5 @@
-// ChatTemplate: renders messages to the prompt a model was trained on, with the Jinja template of its checkpoint.
-// Templates are untrusted: time, memory and recursion are bounded.
+// ChatTemplate: renders messages to the prompt a model was trained on, with the Jinja template of its
+// checkpoint. Templates are untrusted: time, memory and recursion are bounded.
 #pragma once
 
 #include <memory>
@@ -19,9 +19,9 @@ class ChatTemplate {
   ChatTemplate& operator=(ChatTemplate&&) noexcept;
   ~ChatTemplate();
 
-  /// `variables`: an object of template variables: messages, tools, add_generation_prompt, bos_token, eos_token, ...
-  /// (key order kept, integers and floats told apart). Environment as transformers sets it: trim_blocks, lstrip_blocks,
-  /// loop controls, lenient undefined, tojson as json.dumps(ensure_ascii=False).
+  /// `variables`: an object of template variables: messages, tools, add_generation_prompt, bos_token,
+  /// eos_token, ... (key order kept, integers and floats told apart). Environment as transformers sets it:
+  /// trim_blocks, lstrip_blocks, loop controls, lenient undefined, tojson as json.dumps(ensure_ascii=False).
   Result<std::string> render(const nlohmann::ordered_json& variables) const;
 
  private:

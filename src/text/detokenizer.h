@@ -9,11 +9,12 @@ namespace eider {
 
 class Detokenizer {
  public:
-  /// `tokenizer` must outlive this object. `at_text_start`: whether a leading space of the source's convention is dropped.
+  /// `tokenizer` must outlive this object. `at_text_start`: whether a leading space of the source's
+  /// convention is dropped.
   explicit Detokenizer(const Tokenizer& tokenizer, bool at_text_start = true);
 
-  /// Text that is certain once `id` is known: whole UTF-8 characters; bytes that can never become one come out as U+FFFD
-  /// (one per maximal ill-formed subsequence, Unicode 15 section 3.9).
+  /// Text that is certain once `id` is known: whole UTF-8 characters; bytes that can never become one come
+  /// out as U+FFFD (one per maximal ill-formed subsequence, Unicode 15 section 3.9).
   std::string push(TokenId id);
   /// What was held back: an incomplete tail becomes one U+FFFD.
   std::string finish();

@@ -12,14 +12,15 @@
 namespace eider {
 
 struct EncodeOptions {
-  bool add_special = true;    ///< BOS / EOS where the vocabulary asks for them
-  bool parse_special = true;  ///< control tokens written in the text become their ids (user-defined tokens always do)
+  bool add_special = true;  ///< BOS / EOS where the vocabulary asks for them
+  bool parse_special =
+      true;  ///< control tokens written in the text become their ids (user-defined tokens always do)
 };
 
 class Tokenizer {
  public:
-  /// Refuses unknown models and pre-tokenizers by name, and vocabularies that contradict themselves (lengths, merges of
-  /// unknown pieces, ids out of range).
+  /// Refuses unknown models and pre-tokenizers by name, and vocabularies that contradict themselves (lengths,
+  /// merges of unknown pieces, ids out of range).
   static Result<Tokenizer> create(Vocabulary vocabulary);
   Tokenizer(Tokenizer&&) noexcept;
   Tokenizer& operator=(Tokenizer&&) noexcept;
@@ -28,7 +29,8 @@ class Tokenizer {
   /// Any bytes are accepted; invalid UTF-8 is kept byte for byte.
   std::vector<TokenId> encode(std::string_view text, EncodeOptions options = {}) const;
 
-  /// The bytes a token stands for in running text; empty for control tokens and ids that are not in the vocabulary.
+  /// The bytes a token stands for in running text; empty for control tokens and ids that are not in the
+  /// vocabulary.
   std::string_view bytes(TokenId id) const;
   /// The token's own spelling, control tokens too, for people to look at.
   std::string_view piece(TokenId id) const;

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,9 +22,9 @@ namespace eider {
 
 class Checkpoint {
  public:
-  /// `path`: a .gguf file (the first part of a split one), a .safetensors file or index beside its
-  /// config.json, or a directory holding config.json. Nothing is read but headers and what a transform must
-  /// copy.
+  /// `path`: a .gguf file (the first part of a split one), a directory holding config.json, a .safetensors
+  /// file or index beside its config.json, or another configuration beside its .safetensors files by its own
+  /// .json name. Nothing is read but headers and what a transform must copy.
   static Result<std::shared_ptr<const Checkpoint>> open(const std::string& path);
 
   /// What the file is, for people: "GGUF v3, 1 part" or "safetensors, 2 shards".
@@ -62,9 +63,10 @@ class Checkpoint {
   Config config_;
   std::optional<Vocabulary> vocabulary_;
   std::map<std::string, TensorView, std::less<>> tensors_;
+  std::map<std::string, std::string, std::less<>> unreadable_;  // name to dtype: present, but no weight
   std::int64_t weight_bytes_ = 0;
-  std::vector<std::shared_ptr<const void>> storage_;                // mapped files and transformed copies
-  std::vector<std::pair<const std::byte*, std::size_t>> mappings_;  // what preload() walks
+  std::vector<std::shared_ptr<const void>> storage_;  // mapped files and transformed copies
+  std::vector<std::span<const std::byte>> mapped_;    // what preload() walks
 };
 
 }  // namespace eider

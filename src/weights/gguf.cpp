@@ -9,7 +9,7 @@
 #include "format/storage_format.h"
 #include "weights/byte_cursor.h"
 #include "weights/gguf_tensor_type.h"
-#include "weights/quoted.h"
+#include "weights/printable.h"
 
 namespace eider {
 namespace {
@@ -92,8 +92,8 @@ Result<std::map<std::string_view, GgufValue>> read_metadata(ByteCursor& cursor, 
     EIDER_TRY(const auto key, cursor.string("its key").context(where));
     if (key.empty() || key.size() > kLongestKey)
       return error("{}: a key of {} bytes; 1 to {} are allowed", where, key.size(), kLongestKey);
-    EIDER_TRY(auto value, read_value(cursor).context(fmt::format("metadata key {}", quoted(key))));
-    if (!metadata.emplace(key, value).second) return error("metadata key {} appears twice", quoted(key));
+    EIDER_TRY(auto value, read_value(cursor).context(fmt::format("metadata key {}", printable(key))));
+    if (!metadata.emplace(key, value).second) return error("metadata key {} appears twice", printable(key));
   }
   return metadata;
 }
@@ -138,8 +138,8 @@ Result<std::vector<TensorEntry>> read_tensors(ByteCursor& cursor, std::uint64_t 
     EIDER_TRY(const auto name, cursor.string("its name").context(where));
     if (name.empty() || name.size() > kLongestTensorName)
       return error("{}: a name of {} bytes; 1 to {} are allowed", where, name.size(), kLongestTensorName);
-    if (!names.insert(name).second) return error("tensor {} appears twice", quoted(name));
-    EIDER_TRY(auto tensor, read_tensor(cursor, name).context(fmt::format("tensor {}", quoted(name))));
+    if (!names.insert(name).second) return error("tensor {} appears twice", printable(name));
+    EIDER_TRY(auto tensor, read_tensor(cursor, name).context(fmt::format("tensor {}", printable(name))));
     tensors.push_back(std::move(tensor));
   }
   return tensors;
@@ -151,11 +151,11 @@ Status place_tensors(std::vector<TensorEntry>& tensors, std::span<const std::byt
                      std::uint64_t alignment) {
   for (TensorEntry& tensor : tensors) {
     if (tensor.offset % alignment != 0)
-      return error("tensor {}: offset {} is not a multiple of the alignment {}", quoted(tensor.view.name),
+      return error("tensor {}: offset {} is not a multiple of the alignment {}", printable(tensor.view.name),
                    tensor.offset, alignment);
     if (tensor.offset > data.size() || tensor.bytes > data.size() - tensor.offset)
       return error("tensor {}: {} bytes at offset {} end past the file, whose data section has {} bytes",
-                   quoted(tensor.view.name), tensor.bytes, tensor.offset, data.size());
+                   printable(tensor.view.name), tensor.bytes, tensor.offset, data.size());
     tensor.view.data = data.data() + tensor.offset;
   }
 
@@ -165,8 +165,8 @@ Status place_tensors(std::vector<TensorEntry>& tensors, std::span<const std::byt
   std::ranges::sort(by_offset, {}, &TensorEntry::offset);
   for (std::size_t i = 1; i < by_offset.size(); ++i) {
     if (by_offset[i]->offset < by_offset[i - 1]->offset + by_offset[i - 1]->bytes)
-      return error("tensors {} and {} overlap", quoted(by_offset[i - 1]->view.name),
-                   quoted(by_offset[i]->view.name));
+      return error("tensors {} and {} overlap", printable(by_offset[i - 1]->view.name),
+                   printable(by_offset[i]->view.name));
   }
   return {};
 }

@@ -31,6 +31,8 @@ class SafetensorsFile {
   const std::map<std::string, Entry, std::less<>>& entries() const { return entries_; }
   const Entry* find(std::string_view name) const;
   const MappedFile& file() const { return file_; }
+  /// Gives the mapping away; bytes of entries taken before stay valid with it.
+  MappedFile release() && { return std::move(file_); }
 
  private:
   SafetensorsFile(MappedFile file, std::map<std::string, Entry, std::less<>> entries)

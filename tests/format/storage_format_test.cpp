@@ -81,9 +81,11 @@ TEST_P(FormatTest, UnpacksToIntegersThatGiveTheSameWeights) {
         if (!F::kHasMin) {
           EXPECT_EQ(unit.min_scale, 0);
         }
-        for (int i = 0; i < 256; ++i)
-          expect_weight(static_cast<double>(unit.scale) * unit.sub_scale[i / 16] * unit.code[i],
-                        -static_cast<double>(unit.min_scale) * unit.sub_min[i / 16], published[i], i);
+        for (int i = 0; i < 256; ++i) {
+          const int sub_block = i / 16;
+          expect_weight(static_cast<double>(unit.scale) * unit.sub_scale[sub_block] * unit.code[i],
+                        -static_cast<double>(unit.min_scale) * unit.sub_min[sub_block], published[i], i);
+        }
       }
     }
   });

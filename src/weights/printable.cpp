@@ -1,4 +1,4 @@
-#include "weights/quoted.h"
+#include "weights/printable.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 
 namespace eider {
 
-std::string quoted(std::string_view text) {
+std::string printable(std::string_view text) {
   constexpr std::size_t kLongest = 80;
   std::string shown = "\"";
   for (const char c : text.substr(0, kLongest)) {

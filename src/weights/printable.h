@@ -1,4 +1,4 @@
-// quoted(): text from a file made fit for a one-line message.
+// printable(): text from a file made fit for a one-line message.
 #pragma once
 
 #include <string>
@@ -8,6 +8,6 @@ namespace eider {
 
 /// `text` in double quotes, bytes that are not printable ASCII as \xNN, cut after 80 characters: names in a
 /// damaged file can be anything.
-std::string quoted(std::string_view text);
+std::string printable(std::string_view text);
 
 }  // namespace eider

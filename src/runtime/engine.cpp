@@ -1,0 +1,182 @@
+#include "runtime/engine.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <utility>
+
+#include "base/check.h"
+
+namespace eider {
+namespace {
+
+bool is_finite(float value) {
+  constexpr std::uint32_t kExponent = 0x7f800000u;
+  return (std::bit_cast<std::uint32_t>(value) & kExponent) != kExponent;
+}
+
+bool all_finite(std::span<const float> values) {
+  bool finite = true;
+  for (const float value : values) finite &= is_finite(value);  // no early exit: the loop vectorises
+  return finite;
+}
+
+std::int64_t rows_wanted(const Chunk& chunk) {
+  switch (chunk.logits) {
+    case LogitsWanted::kNone:
+      return 0;
+    case LogitsWanted::kLast:
+      return 1;
+    case LogitsWanted::kAll:
+      return static_cast<std::int64_t>(chunk.tokens.size());
+  }
+  check_failed(__FILE__, __LINE__, "a LogitsWanted outside its list");
+}
+
+Status check_size(const char* what, std::int64_t value, std::int64_t most) {
+  if (value >= 1 && value <= most) return {};
+  return error("{} must be between 1 and {}, not {}", what, most, value);
+}
+
+}  // namespace
+
+Engine::Engine(Model model, Backend& backend, const EngineOptions& options)
+    : model_(std::move(model)),
+      options_(options),
+      kv_pool_(backend, model_.plan.kv_kinds, options.kv_type, options.kv_limit_bytes) {
+  const auto rows = static_cast<std::size_t>(options_.max_batch_tokens);
+  token_ids_.reserve(rows);
+  positions_.reserve(rows);
+  sequence_.reserve(rows);
+  rows_wanted_.reserve(rows);
+  sequences_.reserve(rows);
+}
+
+Result<std::unique_ptr<Engine>> Engine::create(Model model, Backend& backend, const EngineOptions& options) {
+  EngineOptions resolved = options;
+  if (resolved.context == 0) resolved.context = model.max_position_embeddings;
+  constexpr std::int64_t kMaxRows = std::int64_t{1} << 16;
+  EIDER_TRY_STATUS(check_size("the context (-c)", resolved.context, kMaxContext));
+  EIDER_TRY_STATUS(check_size("the tokens of a step (-ub)", resolved.max_batch_tokens, kMaxRows));
+  EIDER_TRY_STATUS(check_size("the logit rows of a step", resolved.max_logit_rows, kMaxRows));
+
+  // The plan must stay where it is once compiled, so the engine comes first.
+  std::unique_ptr<Engine> engine(new Engine(std::move(model), backend, resolved));
+  CompileOptions compile;
+  compile.max_tokens = resolved.max_batch_tokens;
+  compile.max_logit_rows = resolved.max_logit_rows;
+  compile.kv_type = resolved.kv_type;
+  EIDER_TRY(engine->executable_, backend.compile(engine->model_.plan, compile));
+  return engine;
+}
+
+Status Engine::forward(std::span<const Chunk> chunks, const Observer* observer) {
+  logit_rows_ = 0;
+  EIDER_TRY_STATUS(check_chunks(chunks));
+  // Blocks that an earlier session got stay with it when a later one fails: its next step uses them.
+  for (const Chunk& chunk : chunks) {
+    EIDER_TRY_STATUS(chunk.session->reserve(static_cast<std::int64_t>(chunk.tokens.size())));
+  }
+  fill_step(chunks);
+  executable_->run(step_, observer);
+  if (!all_finite(executable_->logits())) return describe_non_finite();
+  for (const Chunk& chunk : chunks) chunk.session->append(chunk.tokens);
+  logit_rows_ = static_cast<std::int64_t>(rows_wanted_.size());
+  return {};
+}
+
+std::span<const float> Engine::logits(std::int64_t index) const {
+  EIDER_CHECK(index >= 0 && index < logit_rows_);
+  const auto width = static_cast<std::size_t>(model_.vocab_size);
+  return executable_->logits().subspan(static_cast<std::size_t>(index) * width, width);
+}
+
+Status Engine::prefill(Session& session, std::span<const TokenId> tokens,
+                       const std::function<bool(std::int64_t, std::int64_t)>& progress) {
+  EIDER_TRY_STATUS(session.check_room(static_cast<std::int64_t>(tokens.size())));
+  const auto chunk_tokens = static_cast<std::size_t>(options_.max_batch_tokens);
+  for (std::size_t done = 0; done < tokens.size();) {
+    const auto next = tokens.subspan(done, std::min(chunk_tokens, tokens.size() - done));
+    // Every chunk's last logits are wanted, though only the last chunk's are kept: a value that is not finite
+    // is then found in the step that made it, before it lies in the KV cache.
+    const Chunk chunk{&session, next, LogitsWanted::kLast};
+    EIDER_TRY_STATUS(forward({&chunk, 1}));
+    done += next.size();
+    if (progress && !progress(static_cast<std::int64_t>(done), static_cast<std::int64_t>(tokens.size())))
+      break;
+  }
+  return {};
+}
+
+Status Engine::check_chunks(std::span<const Chunk> chunks) const {
+  std::int64_t tokens = 0;
+  std::int64_t logit_rows = 0;
+  for (std::size_t i = 0; i < chunks.size(); ++i) {
+    const Chunk& chunk = chunks[i];
+    EIDER_CHECK(!chunk.tokens.empty());
+    for (std::size_t j = 0; j < i; ++j) EIDER_CHECK(chunks[j].session != chunk.session);
+    for (const TokenId id : chunk.tokens) {
+      if (id < 0 || id >= model_.vocab_size) {
+        return error("token id {} is outside the model's vocabulary of {}", id, model_.vocab_size);
+      }
+    }
+    tokens += static_cast<std::int64_t>(chunk.tokens.size());
+    logit_rows += rows_wanted(chunk);
+  }
+  if (tokens > options_.max_batch_tokens) {
+    return error("a step of {} tokens is more than the {} it was set up for (-ub)", tokens,
+                 options_.max_batch_tokens);
+  }
+  if (logit_rows > options_.max_logit_rows) {
+    return error("a step that wants {} rows of logits is more than the {} it was set up for", logit_rows,
+                 options_.max_logit_rows);
+  }
+  return {};
+}
+
+void Engine::fill_step(std::span<const Chunk> chunks) {
+  token_ids_.clear();
+  positions_.clear();
+  sequence_.clear();
+  rows_wanted_.clear();
+  sequences_.clear();
+  for (const Chunk& chunk : chunks) {
+    const auto sequence = static_cast<std::int32_t>(sequences_.size());
+    auto position = static_cast<std::int32_t>(chunk.session->length());
+    for (const TokenId id : chunk.tokens) {
+      if (chunk.logits == LogitsWanted::kAll)
+        rows_wanted_.push_back(static_cast<std::int32_t>(token_ids_.size()));
+      token_ids_.push_back(id);
+      positions_.push_back(position++);
+      sequence_.push_back(sequence);
+    }
+    if (chunk.logits == LogitsWanted::kLast)
+      rows_wanted_.push_back(static_cast<std::int32_t>(token_ids_.size()) - 1);
+    sequences_.push_back(chunk.session->blocks());
+  }
+  step_ = {token_ids_, positions_, sequence_, sequences_, rows_wanted_};
+}
+
+// Runs the step again and looks at every value as it is made. The step stores the same keys and values once
+// more.
+Error Engine::describe_non_finite() {
+  std::string first;
+  const auto check = [&](const Op& op, ValueId id, const void* data, std::int64_t rows) {
+    const Value& value = model_.plan.value(id);
+    if (!first.empty() || value.type != ValueType::kFloat32) return;
+    const std::span values(static_cast<const float*>(data), static_cast<std::size_t>(rows * value.width));
+    const auto bad = std::find_if_not(values.begin(), values.end(), is_finite);
+    if (bad == values.end()) return;
+    std::int64_t row = (bad - values.begin()) / value.width;
+    if (value.rows == Rows::kLogits) row = rows_wanted_[static_cast<std::size_t>(row)];
+    first = fmt::format("the first one is in \"{}\" ({}) at position {}", value.name, describe(op),
+                        positions_[static_cast<std::size_t>(row)]);
+  };
+  const Observer observer(check);
+  executable_->run(step_, &observer);
+  if (first.empty()) first = "a second run of the step did not show where they come from";
+  return error("the model computed values that are not finite numbers: {}; its weights may be damaged",
+               first);
+}
+
+}  // namespace eider

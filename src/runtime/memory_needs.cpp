@@ -1,0 +1,54 @@
+#include "runtime/memory_needs.h"
+
+#include <algorithm>
+
+namespace eider {
+namespace {
+
+// Most blocks that a stretch of `positions` touches, wherever it begins.
+std::int64_t most_blocks(std::int64_t positions) {
+  return (positions + 2 * kKvBlockPositions - 2) / kKvBlockPositions;
+}
+
+double gib(std::int64_t bytes) {
+  return static_cast<double>(bytes) / (1024.0 * 1024.0 * 1024.0);
+}
+
+}  // namespace
+
+std::int64_t kv_bytes(const std::vector<KvKind>& kinds, KvType type, std::int64_t context,
+                      std::int64_t max_batch_tokens) {
+  std::int64_t bytes = 0;
+  for (const KvKind& kind : kinds) {
+    std::int64_t blocks = (context + kKvBlockPositions - 1) / kKvBlockPositions;
+    if (kind.window > 0) {
+      const std::int64_t step = most_blocks(kind.window + max_batch_tokens);
+      const std::int64_t prompt_end = most_blocks(kind.window + 1);
+      blocks = std::min(blocks, step + prompt_end);
+    }
+    bytes += blocks * kv_block_bytes(kind, type);
+  }
+  return bytes;
+}
+
+MemoryNeeds memory_needs(const Model& model, const Backend& backend, const EngineOptions& options) {
+  CompileOptions compile;
+  compile.max_tokens = options.max_batch_tokens;
+  compile.max_logit_rows = options.max_logit_rows;
+  compile.kv_type = options.kv_type;
+  const std::int64_t context =
+      std::min(kMaxContext, options.context > 0 ? options.context : model.max_position_embeddings);
+  return {model.checkpoint->weight_bytes(), backend.working_memory(model.plan, compile),
+          kv_bytes(model.plan.kv_kinds, options.kv_type, context, options.max_batch_tokens)};
+}
+
+Status check_memory(const MemoryNeeds& needs, std::int64_t available) {
+  if (needs.total() <= available) return {};
+  return error(
+      "not enough memory: weights {:.2f} GiB, KV cache {:.2f} GiB and working memory {:.2f} GiB are {:.2f} "
+      "GiB, but "
+      "{:.2f} GiB can be had; use a smaller context (-c), --kv-type f16 or a smaller model",
+      gib(needs.weights), gib(needs.kv), gib(needs.working), gib(needs.total()), gib(available));
+}
+
+}  // namespace eider

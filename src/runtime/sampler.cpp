@@ -1,0 +1,294 @@
+#include "runtime/sampler.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "base/check.h"
+#include "base/random.h"
+#include "ops/double_math.h"
+#include "ops/numerics.h"
+
+namespace eider {
+namespace {
+
+// In the default order. Filters work on the model's own distribution and the temperature, last, flattens what
+// is left.
+constexpr std::array<std::pair<std::string_view, SamplerStage>, 7> kStages{{
+    {"penalties", SamplerStage::kPenalties},
+    {"logit_bias", SamplerStage::kLogitBias},
+    {"top_k", SamplerStage::kTopK},
+    {"typical", SamplerStage::kTypical},
+    {"top_p", SamplerStage::kTopP},
+    {"min_p", SamplerStage::kMinP},
+    {"temperature", SamplerStage::kTemperature},
+}};
+
+// Largest finite float: what overflows to plus infinity counts as this, so that no stage can make a NaN.
+// (Minus infinity is a ban and stays.)
+float cap(float logit) {
+  return std::min(logit, std::numeric_limits<float>::max());
+}
+
+bool has_higher_logit(const Sampler::Candidate& a, const Sampler::Candidate& b) {
+  return a.logit != b.logit ? a.logit > b.logit : a.id < b.id;
+}
+
+bool ranks_before(const Sampler::Candidate& a, const Sampler::Candidate& b) {
+  return a.weight != b.weight ? a.weight > b.weight : a.id < b.id;
+}
+
+Status check_range(const char* flag, float value, float low, float high) {
+  if (value >= low && value <= high) return {};  // false for NaN
+  return error("{} must be between {} and {}, not {}", flag, low, high, value);
+}
+
+bool has_penalties(const SamplerOptions& options) {
+  return options.penalty_last_n != 0 &&
+         (options.repeat_penalty != 1.0f || options.frequency_penalty != 0.0f ||
+          options.presence_penalty != 0.0f);
+}
+
+Status check_options(const SamplerOptions& options, std::int64_t vocab_size) {
+  if (options.temperature != 0)
+    EIDER_TRY_STATUS(check_range("--temp (if not 0)", options.temperature, 1e-6f, 1e6f));
+  if (options.top_k < 0) return error("--top-k must be 0 (off) or more, not {}", options.top_k);
+  EIDER_TRY_STATUS(check_range("--top-p", options.top_p, 0, 1));
+  EIDER_TRY_STATUS(check_range("--min-p", options.min_p, 0, 1));
+  EIDER_TRY_STATUS(check_range("--typical", options.typical_p, 0, 1));
+  EIDER_TRY_STATUS(check_range("--repeat-penalty", options.repeat_penalty, 0.001f, 1000));
+  EIDER_TRY_STATUS(check_range("--frequency-penalty", options.frequency_penalty, -1000, 1000));
+  EIDER_TRY_STATUS(check_range("--presence-penalty", options.presence_penalty, -1000, 1000));
+  if (options.penalty_last_n < -1) {
+    return error("--repeat-last-n must be -1 (all tokens), 0 (off) or more, not {}", options.penalty_last_n);
+  }
+  for (const auto& [id, bias] : options.logit_bias) {
+    if (id < 0 || id >= vocab_size) {
+      return error("--logit-bias: token id {} is outside the model's vocabulary of {}", id, vocab_size);
+    }
+    if (std::isnan(bias) || bias == std::numeric_limits<float>::infinity()) {
+      return error("--logit-bias: the bias of token {} must be a number or -inf, not {}", id, bias);
+    }
+  }
+  return {};
+}
+
+std::string join_stage_names(std::string_view separator) {
+  std::string joined;
+  for (const auto& [name, stage] : kStages) {
+    if (!joined.empty()) joined += separator;
+    joined += name;
+  }
+  return joined;
+}
+
+}  // namespace
+
+Result<std::vector<SamplerStage>> parse_sampler_stages(std::string_view text) {
+  std::vector<SamplerStage> stages;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find_first_of(";,", begin), text.size());
+    const std::string_view name = text.substr(begin, end - begin);
+    const auto known =
+        std::find_if(kStages.begin(), kStages.end(), [&](const auto& stage) { return stage.first == name; });
+    if (known == kStages.end()) {
+      return error("--samplers: unknown stage \"{}\"; known are {}", name, join_stage_names(", "));
+    }
+    if (std::find(stages.begin(), stages.end(), known->second) != stages.end()) {
+      return error("--samplers: stage \"{}\" stands there twice", name);
+    }
+    stages.push_back(known->second);
+    begin = end + 1;
+  }
+  return stages;
+}
+
+std::string default_sampler_stages() {
+  return join_stage_names(";");
+}
+
+Result<Sampler> Sampler::create(const SamplerOptions& options, std::int64_t vocab_size) {
+  EIDER_CHECK(vocab_size > 0);
+  EIDER_TRY_STATUS(check_options(options, vocab_size));
+  return Sampler(options, vocab_size);
+}
+
+Sampler::Sampler(const SamplerOptions& options, std::int64_t vocab_size)
+    : options_(options), vocab_size_(vocab_size) {
+  if (options_.stages.empty()) {
+    for (const auto& [name, stage] : kStages) options_.stages.push_back(stage);
+  }
+  const auto tokens = static_cast<std::size_t>(vocab_size);
+  candidates_.reserve(tokens);
+  if (!options_.logit_bias.empty()) {
+    bias_.resize(tokens, 0.0f);
+    for (const auto& [id, bias] : options_.logit_bias) bias_[static_cast<std::size_t>(id)] = bias;
+  }
+  if (has_penalties(options_)) counts_.resize(tokens, 0);
+}
+
+TokenId Sampler::sample(std::span<const float> logits, std::span<const TokenId> history,
+                        std::int64_t position) {
+  const double total = prepare(logits, history);
+  const double threshold =
+      uniform_draw(options_.seed, static_cast<std::uint64_t>(position), options_.choice) * total;
+  double sum = 0;
+  for (const Candidate& candidate : candidates_) {
+    sum += candidate.weight;
+    if (sum > threshold) return candidate.id;
+  }
+  // The draw is below 1 by at least 2^-53, so that the product rounds below the total, which the sum reaches.
+  check_failed(__FILE__, __LINE__, "a draw beyond the last candidate");
+}
+
+std::span<const Sampler::Candidate> Sampler::candidates(std::span<const float> logits,
+                                                        std::span<const TokenId> history) {
+  prepare(logits, history);
+  return candidates_;
+}
+
+// Runs the stages; returns the sum of the remaining weights in rank order.
+double Sampler::prepare(std::span<const float> logits, std::span<const TokenId> history) {
+  EIDER_CHECK_EQ(static_cast<std::int64_t>(logits.size()), vocab_size_);
+  candidates_.clear();
+  for (std::size_t id = 0; id < logits.size(); ++id) {
+    candidates_.push_back({static_cast<TokenId>(id), logits[id], 0.0f});
+  }
+  const bool greedy = options_.temperature == 0;
+  for (const SamplerStage stage : options_.stages) {
+    const bool changes_logits = stage == SamplerStage::kPenalties || stage == SamplerStage::kLogitBias;
+    if (changes_logits || !greedy) apply(stage, history);
+  }
+  if (greedy) keep_best(1);
+  return rank();
+}
+
+void Sampler::apply(SamplerStage stage, std::span<const TokenId> history) {
+  switch (stage) {
+    case SamplerStage::kPenalties:
+      return apply_penalties(history);
+    case SamplerStage::kLogitBias:
+      return apply_logit_bias();
+    case SamplerStage::kTemperature:
+      return apply_temperature();
+    case SamplerStage::kTopK:
+      if (options_.top_k > 0) keep_best(options_.top_k);
+      return;
+    case SamplerStage::kTypical:
+      return keep_typical();
+    case SamplerStage::kTopP:
+      return keep_top_p();
+    case SamplerStage::kMinP:
+      return keep_min_p();
+  }
+}
+
+void Sampler::apply_penalties(std::span<const TokenId> history) {
+  if (counts_.empty()) return;
+  if (options_.penalty_last_n > 0 && static_cast<std::int64_t>(history.size()) > options_.penalty_last_n) {
+    history = history.last(static_cast<std::size_t>(options_.penalty_last_n));
+  }
+  for (const TokenId id : history) {
+    EIDER_CHECK(id >= 0 && id < vocab_size_);
+    ++counts_[static_cast<std::size_t>(id)];
+  }
+  for (Candidate& candidate : candidates_) {
+    const std::int32_t count = counts_[static_cast<std::size_t>(candidate.id)];
+    if (count == 0) continue;
+    const float logit = candidate.logit;
+    const float repeated = cap(logit < 0 ? logit * options_.repeat_penalty : logit / options_.repeat_penalty);
+    candidate.logit =
+        cap(repeated - (static_cast<float>(count) * options_.frequency_penalty + options_.presence_penalty));
+  }
+  for (const TokenId id : history) counts_[static_cast<std::size_t>(id)] = 0;
+}
+
+void Sampler::apply_logit_bias() {
+  if (bias_.empty()) return;
+  for (Candidate& candidate : candidates_) {
+    candidate.logit = cap(candidate.logit + bias_[static_cast<std::size_t>(candidate.id)]);
+  }
+}
+
+void Sampler::apply_temperature() {
+  for (Candidate& candidate : candidates_) candidate.logit = cap(candidate.logit / options_.temperature);
+}
+
+// Exactly the `count` highest logits, lowest id first on ties. A partial sort passes over the vocabulary once
+// when count is small.
+void Sampler::keep_best(std::int64_t count) {
+  if (count >= static_cast<std::int64_t>(candidates_.size())) return;
+  const auto end = candidates_.begin() + count;
+  std::partial_sort(candidates_.begin(), end, candidates_.end(), has_higher_logit);
+  candidates_.erase(end, candidates_.end());
+}
+
+// Locally typical sampling (Meister et al. 2022): the tokens whose surprise is closest to the entropy.
+void Sampler::keep_typical() {
+  if (options_.typical_p >= 1) return;
+  const double total = rank();
+  const double log_total = log64(total);
+  const float best = candidates_.front().logit;
+  const auto surprise = [&](const Candidate& candidate) {
+    return candidate.logit == best
+               ? log_total
+               : log_total - (static_cast<double>(candidate.logit) - static_cast<double>(best));
+  };
+  double entropy = 0;
+  for (const Candidate& candidate : candidates_) {
+    if (candidate.weight > 0) entropy += candidate.weight / total * surprise(candidate);
+  }
+  const auto is_more_typical = [&](const Candidate& a, const Candidate& b) {
+    const double distance_a = std::fabs(surprise(a) - entropy);
+    const double distance_b = std::fabs(surprise(b) - entropy);
+    return distance_a != distance_b ? distance_a < distance_b : ranks_before(a, b);
+  };
+  std::sort(candidates_.begin(), candidates_.end(), is_more_typical);
+  keep_share(static_cast<double>(options_.typical_p) * total);
+}
+
+void Sampler::keep_top_p() {
+  if (options_.top_p >= 1) return;
+  const double total = rank();
+  keep_share(static_cast<double>(options_.top_p) * total);
+}
+
+// The shortest head of the list whose weights sum to at least `share`; at least one candidate.
+void Sampler::keep_share(double share) {
+  double sum = 0;
+  for (std::size_t i = 0; i < candidates_.size(); ++i) {
+    sum += candidates_[i].weight;
+    if (sum >= share) return candidates_.resize(i + 1);
+  }
+}
+
+void Sampler::keep_min_p() {
+  if (options_.min_p <= 0) return;
+  weigh();  // the best weight is 1, so that min_p of it is min_p
+  std::erase_if(candidates_,
+                [this](const Candidate& candidate) { return candidate.weight < options_.min_p; });
+}
+
+void Sampler::weigh() {
+  const float best = std::min_element(candidates_.begin(), candidates_.end(), has_higher_logit)->logit;
+  for (Candidate& candidate : candidates_) {
+    // Equal logits need no exp, and two infinities must not be subtracted: when all are banned, all weigh the
+    // same.
+    candidate.weight = candidate.logit == best ? 1.0f : numerics::exp32(candidate.logit - best);
+  }
+}
+
+// Weighs and sorts by rank; returns the sum of all weights in that order.
+double Sampler::rank() {
+  weigh();
+  if (!std::is_sorted(candidates_.begin(), candidates_.end(), ranks_before)) {
+    std::sort(candidates_.begin(), candidates_.end(), ranks_before);
+  }
+  double total = 0;
+  for (const Candidate& candidate : candidates_) total += candidate.weight;
+  return total;
+}
+
+}  // namespace eider

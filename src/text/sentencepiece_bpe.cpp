@@ -1,0 +1,101 @@
+#include "text/sentencepiece_bpe.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "text/utf8.h"
+
+namespace eider {
+
+namespace {
+
+// [id] -> place of its score among all scores, the highest first; equal scores share a place.
+std::vector<std::uint32_t> rank_scores(const std::vector<float>& scores) {
+  std::vector<std::uint32_t> order(scores.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::ranges::sort(order, [&](std::uint32_t a, std::uint32_t b) { return scores[a] > scores[b]; });
+  std::vector<std::uint32_t> ranks(scores.size());
+  for (std::size_t i = 1; i < order.size(); ++i) {
+    ranks[order[i]] = ranks[order[i - 1]] + (scores[order[i]] < scores[order[i - 1]] ? 1 : 0);
+  }
+  return ranks;
+}
+
+}  // namespace
+
+Result<SentencePieceBpe> SentencePieceBpe::create(const Vocabulary& vocabulary) {
+  if (vocabulary.scores.size() != vocabulary.tokens.size()) {
+    return error("{} scores for {} tokens", vocabulary.scores.size(), vocabulary.tokens.size());
+  }
+  if (std::ranges::any_of(vocabulary.scores, [](float score) { return std::isnan(score); })) {
+    return error("a token's score is not a number");
+  }
+  SentencePieceBpe result;
+  result.unknown_ = vocabulary.unknown.value_or(kNoToken);
+  result.byte_ids_.fill(kNoToken);
+  const std::vector<std::uint32_t> ranks = rank_scores(vocabulary.scores);
+  for (std::size_t i = 0; i < vocabulary.tokens.size(); ++i) {
+    const std::string_view token = vocabulary.tokens[i];
+    const auto id = static_cast<TokenId>(i);
+    const TokenType type = vocabulary.type(id);
+    if (type == TokenType::kByte) {
+      if (const auto byte = vocabulary.byte(id)) result.byte_ids_[*byte] = id;
+    } else if (type == TokenType::kNormal || type == TokenType::kUserDefined || type == TokenType::kUnused) {
+      result.pieces_.try_emplace(token, Join{ranks[i], id});
+      result.longest_piece_ = std::max(result.longest_piece_, token.size());
+    }
+  }
+  return result;
+}
+
+Join SentencePieceBpe::find(std::string_view spelling) const {
+  if (spelling.size() > longest_piece_) return {};
+  const auto found = pieces_.find(spelling);
+  return found == pieces_.end() ? Join{} : found->second;
+}
+
+void SentencePieceBpe::encode(std::string_view text, bool space_prefix, std::vector<TokenId>& ids) const {
+  std::string escaped;
+  escaped.reserve(text.size() + kSentencePieceSpace.size());
+  if (space_prefix) escaped.append(kSentencePieceSpace);
+  for (const char c : text) {
+    if (c == ' ') {
+      escaped.append(kSentencePieceSpace);
+    } else {
+      escaped.push_back(c);
+    }
+  }
+  for (std::string_view rest = escaped; !rest.empty();
+       rest.remove_prefix(std::min(rest.size(), kMaxMergeBytes))) {
+    encode_escaped(rest.substr(0, kMaxMergeBytes), ids);
+  }
+}
+
+void SentencePieceBpe::encode_escaped(std::string_view text, std::vector<TokenId>& ids) const {
+  SymbolList symbols;
+  for (std::string_view rest = text; !rest.empty();) {
+    const Utf8Character character = first_utf8(rest);
+    const std::size_t size = character.status == Utf8Status::kComplete ? character.length : 1;
+    symbols.append(static_cast<std::uint32_t>(size), find(rest.substr(0, size)).id);
+    rest.remove_prefix(size);
+  }
+  symbols.merge([&](const Symbol& left, const Symbol& right) {
+    return find(text.substr(left.begin, left.size + right.size));
+  });
+  symbols.for_each([&](const Symbol& symbol) {
+    if (symbol.id != kNoToken) {
+      ids.push_back(symbol.id);
+      return;
+    }
+    for (const char byte : text.substr(symbol.begin, symbol.size)) {
+      const TokenId byte_id = byte_ids_[static_cast<std::uint8_t>(byte)];
+      const TokenId id = byte_id == kNoToken ? unknown_ : byte_id;
+      if (id != kNoToken) ids.push_back(id);
+    }
+  });
+}
+
+}  // namespace eider

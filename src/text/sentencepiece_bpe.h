@@ -1,0 +1,39 @@
+// SentencePieceBpe: BPE of SentencePiece models ("llama"): a whole text is one word, characters are merged by
+// the score of what they make, and characters that are no tokens are spelled in byte tokens.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/result.h"
+#include "text/symbol_merge.h"
+#include "text/vocabulary.h"
+
+namespace eider {
+
+/// How SentencePiece spells a space, U+2581.
+inline constexpr std::string_view kSentencePieceSpace = "\xE2\x96\x81";
+
+class SentencePieceBpe {
+ public:
+  /// `vocabulary`'s tokens must outlive this object.
+  static Result<SentencePieceBpe> create(const Vocabulary& vocabulary);
+
+  /// Appends the ids of a text that holds no special tokens. `space_prefix`: as if a space stood before it.
+  void encode(std::string_view text, bool space_prefix, std::vector<TokenId>& ids) const;
+
+ private:
+  SentencePieceBpe() = default;
+  Join find(std::string_view spelling) const;
+  void encode_escaped(std::string_view text, std::vector<TokenId>& ids) const;
+
+  std::unordered_map<std::string_view, Join> pieces_;  // spelling -> place in the order of scores, and id
+  std::size_t longest_piece_ = 0;                      // bytes
+  std::array<TokenId, 256> byte_ids_{};
+  TokenId unknown_ = kNoToken;
+};
+
+}  // namespace eider

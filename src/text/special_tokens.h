@@ -1,0 +1,47 @@
+// SpecialTokens: finds the tokens that are matched in text before anything else is: control tokens and
+// user-defined ones.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "text/vocabulary.h"
+
+namespace eider {
+
+class SpecialTokens {
+ public:
+  explicit SpecialTokens(const Vocabulary& vocabulary);
+
+  struct Match {
+    std::size_t begin;
+    std::size_t size;
+    TokenId id;
+  };
+
+  /// The leftmost match at or after `from`, the longest of those that begin there. Control and unknown tokens
+  /// count only with `parse_special`, user-defined ones always.
+  std::optional<Match> find(std::string_view text, std::size_t from, bool parse_special) const;
+
+ private:
+  struct Node {
+    TokenId user_defined = -1;
+    TokenId special = -1;
+  };
+
+  static std::uint64_t edge(std::uint32_t node, char byte) {
+    return (std::uint64_t{node} << 8) | static_cast<std::uint8_t>(byte);
+  }
+  void add(std::string_view text, TokenId id, bool user_defined);
+  std::optional<Match> longest_at(std::string_view text, std::size_t begin, bool parse_special) const;
+
+  std::vector<Node> nodes_;                                 // a trie over the tokens' bytes, the root first
+  std::unordered_map<std::uint64_t, std::uint32_t> edges_;  // edge() -> node
+  std::array<bool, 256> begins_token_{};
+};
+
+}  // namespace eider

@@ -1,0 +1,74 @@
+#include "weights/checkpoint_builder.h"
+
+#include <utility>
+
+#include "weights/printable.h"
+
+namespace eider {
+
+CheckpointBuilder::CheckpointBuilder(std::string path, std::string source, Config config)
+    : checkpoint_(new Checkpoint(std::move(config))) {
+  checkpoint_->path_ = std::move(path);
+  checkpoint_->source_ = std::move(source);
+}
+
+void CheckpointBuilder::keep(MappedFile file) {
+  checkpoint_->storage_.push_back(std::make_shared<const MappedFile>(std::move(file)));
+}
+
+void CheckpointBuilder::will_read(const TensorView& source) {
+  checkpoint_->mapped_.emplace_back(source.data, static_cast<std::size_t>(source.bytes()));
+}
+
+TensorView CheckpointBuilder::own(OwnedTensor tensor) {
+  checkpoint_->storage_.push_back(std::make_shared<const Buffer>(std::move(tensor.buffer)));
+  return std::move(tensor.view);
+}
+
+Status CheckpointBuilder::add(TensorView tensor) {
+  checkpoint_->weight_bytes_ += tensor.bytes();
+  std::string name = tensor.name;
+  const auto [position, added] = checkpoint_->tensors_.emplace(std::move(name), std::move(tensor));
+  if (!added) return error("tensor {} appears twice", printable(position->first));
+  return {};
+}
+
+Status CheckpointBuilder::check_experts(const TensorView& fused) const {
+  constexpr std::int64_t kMostExperts = 65536;
+  EIDER_TRY(const auto num_experts, config().size("num_experts", kMostExperts));
+  if (fused.shape.rank() != 3 || fused.shape[0] != num_experts)
+    return error("tensor {}: shape {}, expected the matrices of {} experts", printable(fused.name),
+                 fused.shape.text(), num_experts);
+  return {};
+}
+
+Status CheckpointBuilder::add_experts(const TensorView& fused, std::string_view prefix,
+                                      std::string_view projection) {
+  EIDER_TRY_STATUS(check_experts(fused));
+  for (std::int64_t expert = 0; expert < fused.shape[0]; ++expert)
+    EIDER_TRY_STATUS(
+        add(slice_matrix(fused, expert, fmt::format("{}.{}.{}.weight", prefix, expert, projection))));
+  return {};
+}
+
+Status CheckpointBuilder::add_gate_up_experts(const TensorView& fused, std::string_view prefix) {
+  EIDER_TRY_STATUS(check_experts(fused));
+  if (fused.shape[1] % 2 != 0)
+    return error("tensor {}: shape {}, expected as many gate as up rows", printable(fused.name),
+                 fused.shape.text());
+  const std::int64_t rows = fused.shape[1] / 2;
+  for (std::int64_t expert = 0; expert < fused.shape[0]; ++expert) {
+    const std::int64_t gate = expert * 2 * rows;
+    EIDER_TRY_STATUS(
+        add(fused.slice_rows(gate, rows, fmt::format("{}.{}.gate_proj.weight", prefix, expert))));
+    EIDER_TRY_STATUS(
+        add(fused.slice_rows(gate + rows, rows, fmt::format("{}.{}.up_proj.weight", prefix, expert))));
+  }
+  return {};
+}
+
+void CheckpointBuilder::add_unreadable(std::string name, std::string dtype) {
+  checkpoint_->unreadable_.emplace(std::move(name), std::move(dtype));
+}
+
+}  // namespace eider

@@ -1,0 +1,21 @@
+// JSON files from outside: strict, of bounded depth, without duplicate keys, and errors in one line.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace eider {
+
+/// Parses UTF-8 text of at most 64 levels; a duplicate key in an object is an error.
+Result<nlohmann::json> parse_json(std::string_view text);
+
+/// Reads and parses a file of at most `most_bytes`; errors begin with its path.
+Result<nlohmann::json> read_json_file(const std::string& path, std::size_t most_bytes);
+
+/// The message of a nlohmann exception without its library's prefix.
+std::string json_error_text(std::string_view what);
+
+}  // namespace eider

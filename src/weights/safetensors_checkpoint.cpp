@@ -1,0 +1,160 @@
+// Checkpoint from safetensors files beside a config.json: one file or the shards of an index.
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "format/storage_format.h"
+#include "weights/checkpoint_builder.h"
+#include "weights/config_style.h"
+#include "weights/json.h"
+#include "weights/printable.h"
+#include "weights/safetensors.h"
+
+namespace eider {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::optional<Format> dtype_format(std::string_view dtype) {
+  if (dtype == "F32") return Format::kF32;
+  if (dtype == "F16") return Format::kF16;
+  if (dtype == "BF16") return Format::kBF16;
+  return std::nullopt;
+}
+
+/// The published name of the text model's tensor, or nothing for what a text model does not use.
+std::optional<std::string> text_model_name(std::string_view name) {
+  for (const std::string_view part : {"vision_tower.", "multi_modal_projector."}) {
+    if (name.starts_with(part) || name.starts_with("model." + std::string(part))) return std::nullopt;
+  }
+  if (name.ends_with(".rotary_emb.inv_freq")) return std::nullopt;  // a buffer that old files carry
+  constexpr std::string_view kOlder = "language_model.";
+  constexpr std::string_view kNewer = "model.language_model.";
+  if (name.starts_with(kOlder)) return std::string(name.substr(kOlder.size()));
+  if (name.starts_with(kNewer)) return "model." + std::string(name.substr(kNewer.size()));
+  return std::string(name);
+}
+
+class SafetensorsTensors {
+ public:
+  static Result<SafetensorsTensors> create(CheckpointBuilder& builder) {
+    EIDER_TRY(const auto model_type, builder.config().string("model_type"));
+    return SafetensorsTensors(builder, model_type == "gemma3_text");
+  }
+
+  Status add(std::string_view name, const SafetensorsFile::Entry& entry) {
+    std::optional<std::string> published = text_model_name(name);
+    if (!published) return {};
+    const std::optional<Format> format = dtype_format(entry.dtype);
+    if (!format) {
+      builder_.add_unreadable(*std::move(published), entry.dtype);
+      return {};
+    }
+    TensorView tensor{*std::move(published), *format, entry.shape, entry.bytes.data()};
+    builder_.will_read(tensor);
+    if (!is_aligned(tensor)) {
+      EIDER_TRY(auto copy, aligned_copy(tensor));
+      tensor = builder_.own(std::move(copy));
+    }
+    if (norms_lack_one_ && tensor.name.ends_with("norm.weight")) {
+      EIDER_TRY(auto factor, one_plus(tensor));
+      tensor = builder_.own(std::move(factor));
+    }
+    return add_matrices(std::move(tensor));
+  }
+
+ private:
+  SafetensorsTensors(CheckpointBuilder& builder, bool norms_lack_one)
+      : builder_(builder), norms_lack_one_(norms_lack_one) {}
+
+  static bool is_aligned(const TensorView& tensor) {
+    const auto address = reinterpret_cast<std::uintptr_t>(tensor.data);
+    return address % static_cast<std::uintptr_t>(format_block_bytes(tensor.format)) == 0;
+  }
+
+  /// Newer exports hold the experts of a layer in two fused tensors.
+  Status add_matrices(TensorView tensor) {
+    constexpr std::string_view kGateUp = ".gate_up_proj";
+    constexpr std::string_view kDown = ".down_proj";
+    std::string_view experts = tensor.name;
+    if (experts.ends_with(".mlp.experts.gate_up_proj")) {
+      experts.remove_suffix(kGateUp.size());
+      return builder_.add_gate_up_experts(tensor, experts);
+    }
+    if (experts.ends_with(".mlp.experts.down_proj")) {
+      experts.remove_suffix(kDown.size());
+      return builder_.add_experts(tensor, experts, "down_proj");
+    }
+    return builder_.add(std::move(tensor));
+  }
+
+  CheckpointBuilder& builder_;
+  bool norms_lack_one_;  // the model multiplies by 1 + w
+};
+
+/// The files that an index names, which must all be there.
+Result<std::vector<std::string>> read_index(const std::string& path) {
+  constexpr std::size_t kMostIndexBytes = std::size_t{64} << 20;
+  EIDER_TRY(const auto index, read_json_file(path, kMostIndexBytes));
+  const auto weight_map = index.is_object() ? index.find("weight_map") : index.end();
+  if (weight_map == index.end() || !weight_map->is_object()) return error("{}: weight_map is missing", path);
+
+  std::set<std::string> names;
+  for (const auto& [tensor, file] : weight_map->items()) {
+    // A name, not a path: an index must not lead out of its directory.
+    if (!file.is_string() || fs::path(file.get<std::string>()).filename() != file.get<std::string>() ||
+        file == "..")
+      return error("{}: tensor {}: not the name of a file in the same directory", path, printable(tensor));
+    names.insert(file.get<std::string>());
+  }
+  std::vector<std::string> files;
+  std::string missing;
+  for (const std::string& name : names) {
+    files.push_back((fs::path(path).parent_path() / name).string());
+    std::error_code ignored;
+    if (!fs::exists(files.back(), ignored)) missing += (missing.empty() ? "" : ", ") + printable(name);
+  }
+  if (!missing.empty()) return error("{}: files that it names are missing: {}", path, missing);
+  return files;
+}
+
+/// A file's tensors in the order of their bytes.
+std::vector<std::pair<std::string_view, const SafetensorsFile::Entry*>> in_file_order(
+    const SafetensorsFile& file) {
+  std::vector<std::pair<std::string_view, const SafetensorsFile::Entry*>> entries;
+  for (const auto& [name, entry] : file.entries()) entries.emplace_back(name, &entry);
+  std::ranges::sort(entries, {}, [](const auto& entry) { return entry.second->bytes.data(); });
+  return entries;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Checkpoint>> open_safetensors_checkpoint(const std::string& path,
+                                                                      const std::string& config_path,
+                                                                      const std::string& weights_path) {
+  constexpr std::size_t kMostConfigBytes = std::size_t{16} << 20;
+  EIDER_TRY(auto published, read_json_file(config_path, kMostConfigBytes));
+  EIDER_TRY(auto config, normalise_config(std::move(published), config_path));
+
+  std::vector<std::string> files = {weights_path};
+  if (weights_path.ends_with(".json")) {
+    EIDER_TRY(files, read_index(weights_path));
+  }
+  CheckpointBuilder builder(
+      path, fmt::format("safetensors, {} {}", files.size(), files.size() == 1 ? "file" : "shards"),
+      std::move(config));
+  EIDER_TRY(auto tensors, SafetensorsTensors::create(builder));
+  for (const std::string& name : files) {
+    EIDER_TRY(auto file, SafetensorsFile::open(name));
+    for (const auto& [tensor, entry] : in_file_order(file))
+      EIDER_TRY_STATUS(tensors.add(tensor, *entry).context(name));
+    builder.keep(std::move(file).release());
+  }
+  return std::move(builder).finish();
+}
+
+}  // namespace eider

@@ -1,0 +1,81 @@
+#include "weights/transforms.h"
+
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "format/storage_format.h"
+#include "weights/printable.h"
+
+namespace eider {
+namespace {
+
+/// Bytes of one entry of the first dimension.
+Result<std::int64_t> entry_bytes(const TensorView& tensor) {
+  if (tensor.shape.rank() == 0) return error("tensor {}: a scalar has no rows", printable(tensor.name));
+  if (tensor.shape.rank() == 1 && format_block_elems(tensor.format) != 1)
+    return error("tensor {}: a vector in {} cannot be cut", printable(tensor.name),
+                 format_name(tensor.format));
+  return tensor.bytes() / tensor.shape[0];
+}
+
+}  // namespace
+
+Result<TensorView> slice_first_dimension(const TensorView& tensor, std::int64_t begin, std::int64_t count,
+                                         std::string name) {
+  EIDER_TRY(const auto stride, entry_bytes(tensor));
+  EIDER_CHECK(begin >= 0 && count >= 0 && begin + count <= tensor.shape[0]);
+  std::array<std::int64_t, 4> dims{};
+  for (int i = 0; i < tensor.shape.rank(); ++i) dims[static_cast<std::size_t>(i)] = tensor.shape[i];
+  dims[0] = count;
+  const Shape shape(
+      std::span<const std::int64_t>(dims.data(), static_cast<std::size_t>(tensor.shape.rank())));
+  return TensorView{std::move(name), tensor.format, shape, tensor.data + begin * stride};
+}
+
+TensorView slice_matrix(const TensorView& tensor, std::int64_t index, std::string name) {
+  EIDER_CHECK_EQ(tensor.shape.rank(), 3);
+  const std::int64_t rows = tensor.shape[1];
+  return tensor.slice_rows(index * rows, rows, std::move(name));
+}
+
+Result<OwnedTensor> half_split_rows(const TensorView& tensor, std::int64_t heads) {
+  EIDER_TRY(const auto stride, entry_bytes(tensor));
+  const std::int64_t rows = tensor.shape[0];
+  if (heads < 1 || rows % (2 * heads) != 0)
+    return error("tensor {}: {} rows are no even number for each of {} heads", printable(tensor.name), rows,
+                 heads);
+  EIDER_TRY(auto buffer, Buffer::allocate(static_cast<std::size_t>(tensor.bytes())));
+  const std::int64_t half = rows / heads / 2;
+  std::byte* to = buffer.data();
+  for (std::int64_t head = 0; head < heads; ++head) {
+    const std::byte* from = tensor.data + head * 2 * half * stride;
+    for (std::int64_t side = 0; side < 2; ++side) {
+      for (std::int64_t i = 0; i < half; ++i, to += stride)
+        std::memcpy(to, from + (2 * i + side) * stride, static_cast<std::size_t>(stride));
+    }
+  }
+  TensorView view{tensor.name, tensor.format, tensor.shape, buffer.data()};
+  return OwnedTensor{std::move(buffer), std::move(view)};
+}
+
+Result<OwnedTensor> one_plus(const TensorView& tensor) {
+  const std::int64_t columns = tensor.columns();
+  EIDER_TRY(auto buffer, Buffer::allocate(static_cast<std::size_t>(tensor.shape.elements()) * sizeof(float)));
+  auto* values = reinterpret_cast<float*>(buffer.data());
+  for (std::int64_t row = 0; row < tensor.rows(); ++row)
+    decode_row(tensor.format, tensor.row(row), columns, values + row * columns);
+  for (std::int64_t i = 0; i < tensor.shape.elements(); ++i) values[i] = 1.0f + values[i];
+  TensorView view{tensor.name, Format::kF32, tensor.shape, buffer.data()};
+  return OwnedTensor{std::move(buffer), std::move(view)};
+}
+
+Result<OwnedTensor> aligned_copy(const TensorView& tensor) {
+  const auto bytes = static_cast<std::size_t>(tensor.bytes());
+  EIDER_TRY(auto buffer, Buffer::allocate(bytes));
+  if (bytes != 0) std::memcpy(buffer.data(), tensor.data, bytes);
+  TensorView view{tensor.name, tensor.format, tensor.shape, buffer.data()};
+  return OwnedTensor{std::move(buffer), std::move(view)};
+}
+
+}  // namespace eider
