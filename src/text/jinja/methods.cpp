@@ -1,0 +1,333 @@
+// The methods of strings, dicts, lists and tuples.
+#include <utf8proc.h>
+
+#include <algorithm>
+
+#include "text/jinja/interpreter.h"
+#include "text/jinja/operators.h"
+#include "text/jinja/python_text.h"
+#include "text/utf8.h"
+
+namespace eider::jinja {
+
+namespace {
+
+std::vector<Value> as_values(Interpreter& interpreter, const std::vector<std::string_view>& parts) {
+  interpreter.budget().spend(parts.size());
+  interpreter.budget().allocate(parts.size() * (sizeof(Value) + sizeof(std::string)));
+  return {parts.begin(), parts.end()};
+}
+
+// A method that maps a string to one of about its size.
+template <auto map>
+Value map_text(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
+  arguments.at_most(0);
+  interpreter.budget().make_string(self.string()->size());
+  return map(*self.string());
+}
+
+template <auto strip_side>
+Value strip_text(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
+  const Value* set = arguments.find(0, "chars");
+  const bool white_space = set == nullptr || set->is_none();
+  interpreter.budget().make_string(self.string()->size());
+  if (!white_space && arguments.text(0, "chars").empty()) return self;
+  return strip_side(*self.string(), white_space ? std::string_view() : arguments.text(0, "chars"));
+}
+
+template <auto split_from>
+Value split_text(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
+  const Value* separator = arguments.find(0, "sep");
+  const bool at_space = separator == nullptr || separator->is_none();
+  const std::string_view text = at_space ? std::string_view() : arguments.text(0, "sep");
+  if (!at_space && text.empty()) throw Failure("empty separator");
+  interpreter.budget().make_string(self.string()->size());
+  return make_list(
+      as_values(interpreter, split_from(*self.string(), text, arguments.integer_or(1, "maxsplit", -1))));
+}
+
+Value split_text_lines(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
+  interpreter.budget().make_string(self.string()->size());
+  return make_list(
+      as_values(interpreter, split_lines(*self.string(), arguments.truth_or(0, "keepends", false))));
+}
+
+template <bool from_right>
+Value partition(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
+  const std::string_view text = *self.string();
+  const std::string_view separator = arguments.text(0, "sep");
+  if (separator.empty()) throw Failure("empty separator");
+  interpreter.budget().make_string(text.size());
+  const std::size_t at = from_right ? text.rfind(separator) : text.find(separator);
+  if (at == std::string_view::npos) {
+    return from_right ? make_tuple({"", "", text}) : make_tuple({text, "", ""});
+  }
+  return make_tuple({text.substr(0, at), separator, text.substr(at + separator.size())});
+}
+
+// startswith and endswith take one string or a tuple of them.
+template <bool at_end>
+Value has_affix(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
+  const std::string& text = *self.string();
+  const auto matches = [&](const Value& affix) {
+    require_defined(affix);
+    if (affix.string() == nullptr) throw failure("a prefix or suffix must be str, not {}", type_name(affix));
+    return at_end ? text.ends_with(*affix.string()) : text.starts_with(*affix.string());
+  };
+  const Value& affix = arguments.require(0, "prefix");
+  interpreter.budget().spend(1);
+  if (const Sequence* several = affix.sequence()) return std::ranges::any_of(several->items, matches);
+  return matches(affix);
+}
+
+template <bool at_end>
+Value remove_affix(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
+  std::string_view text = *self.string();
+  const std::string_view affix = arguments.text(0, "prefix");
+  interpreter.budget().make_string(text.size());
+  if (!at_end && text.starts_with(affix)) text.remove_prefix(affix.size());
+  if (at_end && text.ends_with(affix)) text.remove_suffix(affix.size());
+  return text;
+}
+
+Value replace_text(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
+  const std::string_view text = *self.string();
+  const std::string_view from = arguments.text(0, "old");
+  const std::string_view to = arguments.text(1, "new");
+  interpreter.budget().read(text.size());
+  const auto found = static_cast<std::size_t>(count_occurrences(text, from));
+  interpreter.budget().make_string(text.size() + found * to.size());
+  return replace(text, from, to, arguments.integer_or(2, "count", -1));
+}
+
+Value count_text(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
+  interpreter.budget().read(self.string()->size());
+  return count_occurrences(*self.string(), arguments.text(0, "sub"));
+}
+
+template <bool from_right, bool must_exist>
+Value find_text(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
+  const std::string_view text = *self.string();
+  const std::string_view part = arguments.text(0, "sub");
+  arguments.at_most(1);
+  interpreter.budget().read(text.size());
+  const std::size_t at = from_right ? text.rfind(part) : text.find(part);
+  if (at != std::string_view::npos) return text_length(text.substr(0, at));
+  if (must_exist) throw Failure("substring not found");
+  return std::int64_t{-1};
+}
+
+Value join_texts(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
+  std::string result;
+  bool is_first = true;
+  for (const Value& item : interpreter.iterate(arguments.require(0, "iterable"))->items) {
+    if (item.string() == nullptr)
+      throw failure("sequence item: expected str instance, {} found", type_name(item));
+    interpreter.budget().make_string(result.size() + self.string()->size() + item.string()->size());
+    if (!std::exchange(is_first, false)) result += *self.string();
+    result += *item.string();
+  }
+  return result;
+}
+
+enum class Side : std::uint8_t { kLeft, kRight, kBoth };
+
+template <Side padded>
+Value pad_text(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
+  const std::string& text = *self.string();
+  const std::string_view fill = arguments.text_or(1, "fillchar", " ");
+  const std::int64_t missing = arguments.integer_or(0, "width", 0) - text_length(text);
+  if (missing <= 0) return self;
+  const auto count = static_cast<std::size_t>(missing);
+  if (count > (std::size_t{1} << 30)) throw Failure("a padded string is too long");
+  interpreter.budget().make_string(text.size() + count * fill.size());
+  const std::size_t left = padded == Side::kLeft ? count : padded == Side::kRight ? 0 : count / 2;
+  std::string result;
+  for (std::size_t i = 0; i < left; ++i) result += fill;
+  result += text;
+  for (std::size_t i = left; i < count; ++i) result += fill;
+  return result;
+}
+
+Value zero_fill(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
+  const std::string_view text = *self.string();
+  const bool is_signed = text.starts_with('-') || text.starts_with('+');
+  Arguments padding{{arguments.require(0, "width"), "0"}, {}};
+  if (!is_signed) return pad_text<Side::kLeft>(interpreter, self, padding);
+  padding.positional[0] = arguments.integer_or(0, "width", 0) - 1;
+  const Value padded = pad_text<Side::kLeft>(interpreter, text.substr(1), padding);
+  return std::string(1, text[0]) + *padded.string();
+}
+
+bool is_alpha(char32_t c) {
+  const auto category = utf8proc_category(static_cast<utf8proc_int32_t>(c));
+  return category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_LO;
+}
+bool is_decimal(char32_t c) {
+  return utf8proc_category(static_cast<utf8proc_int32_t>(c)) == UTF8PROC_CATEGORY_ND;
+}
+bool is_alphanumeric(char32_t c) {
+  const auto category = utf8proc_category(static_cast<utf8proc_int32_t>(c));
+  return is_alpha(c) || (category >= UTF8PROC_CATEGORY_ND && category <= UTF8PROC_CATEGORY_NO);
+}
+
+// Not empty, and all of its characters are such.
+template <bool (*is_such)(char32_t)>
+Value all_are(Interpreter& interpreter, const Value& self, const Arguments&) {
+  interpreter.budget().read(self.string()->size());
+  std::string_view text = *self.string();
+  bool all = !text.empty();
+  for (; all && !text.empty(); text.remove_prefix(character_size(text)))
+    all = is_such(first_utf8(text).code_point);
+  return all;
+}
+
+template <std::string (*map)(std::string_view)>
+Value is_cased_as(Interpreter& interpreter, const Value& self, const Arguments&) {
+  interpreter.budget().make_string(self.string()->size());
+  const std::string& text = *self.string();
+  return map(text) == text && to_lower(text) != to_upper(text);
+}
+
+// str.format with {} {0} {name}; no format specifications.
+Value format_braces(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
+  std::string_view rest = *self.string();
+  std::string result;
+  std::size_t next = 0;
+  while (!rest.empty()) {
+    const char c = rest[0];
+    if ((c == '{' || c == '}') && rest.substr(1).starts_with(c)) {
+      result.push_back(c);
+      rest.remove_prefix(2);
+      continue;
+    }
+    if (c != '{') {
+      result.push_back(c);
+      rest.remove_prefix(1);
+      continue;
+    }
+    const std::size_t end = rest.find('}');
+    if (end == std::string_view::npos) throw Failure("expected '}' before end of string");
+    const std::string_view field = rest.substr(1, end - 1);
+    const bool is_index = std::ranges::all_of(field, [](char digit) { return digit >= '0' && digit <= '9'; });
+    if (field.size() > 9 && is_index) throw Failure("a replacement index is out of range");
+    const std::size_t index = field.empty() ? next++ : is_index ? std::stoul(std::string(field)) : SIZE_MAX;
+    const std::string printed =
+        to_text(arguments.require(index, is_index ? "" : field), interpreter.budget());
+    interpreter.budget().make_string(result.size() + printed.size());
+    result += printed;
+    rest.remove_prefix(end + 1);
+  }
+  return result;
+}
+
+Value dict_get(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
+  interpreter.budget().spend(1 + self.dict()->entries.size() / 8);
+  if (const Value* found = self.dict()->find(arguments.require(0, "key"))) return *found;
+  const Value* fallback = arguments.find(1, "default");
+  return fallback != nullptr ? *fallback : Value(None{});
+}
+
+enum class Part : std::uint8_t { kKeys, kValues, kItems };
+
+template <Part part>
+Value dict_view(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
+  arguments.at_most(0);
+  std::vector<Value> items;
+  interpreter.budget().spend(self.dict()->entries.size());
+  interpreter.budget().allocate(self.dict()->entries.size() * 4 * sizeof(Value));
+  for (const auto& [key, value] : self.dict()->entries) {
+    items.push_back(part == Part::kKeys ? key : part == Part::kValues ? value : make_tuple({key, value}));
+  }
+  return make_list(std::move(items));
+}
+
+Value copy(Interpreter&, const Value& self, const Arguments&) {
+  return self;
+}
+
+Value sequence_count(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
+  const Value& wanted = arguments.require(0, "value");
+  return static_cast<std::int64_t>(std::ranges::count_if(
+      self.sequence()->items, [&](const Value& item) { return equals(item, wanted, interpreter.budget()); }));
+}
+
+Value sequence_index(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
+  const Value& wanted = arguments.require(0, "value");
+  const auto& items = self.sequence()->items;
+  const auto found = std::ranges::find_if(
+      items, [&](const Value& item) { return equals(item, wanted, interpreter.budget()); });
+  if (found == items.end()) throw Failure("the value is not in the list");
+  return static_cast<std::int64_t>(found - items.begin());
+}
+
+constexpr NamedBuiltin kStringMethods[] = {
+    {"capitalize", map_text<capitalize>},
+    {"casefold", map_text<to_lower>},
+    {"center", pad_text<Side::kBoth>},
+    {"count", count_text},
+    {"endswith", has_affix<true>},
+    {"find", find_text<false, false>},
+    {"format", format_braces},
+    {"index", find_text<false, true>},
+    {"isalnum", all_are<is_alphanumeric>},
+    {"isalpha", all_are<is_alpha>},
+    {"isdecimal", all_are<is_decimal>},
+    {"isdigit", all_are<is_decimal>},
+    {"islower", is_cased_as<to_lower>},
+    {"isnumeric", all_are<is_decimal>},
+    {"isspace", all_are<is_space>},
+    {"isupper", is_cased_as<to_upper>},
+    {"join", join_texts},
+    {"ljust", pad_text<Side::kRight>},
+    {"lower", map_text<to_lower>},
+    {"lstrip", strip_text<strip_left>},
+    {"partition", partition<false>},
+    {"removeprefix", remove_affix<false>},
+    {"removesuffix", remove_affix<true>},
+    {"replace", replace_text},
+    {"rfind", find_text<true, false>},
+    {"rindex", find_text<true, true>},
+    {"rjust", pad_text<Side::kLeft>},
+    {"rpartition", partition<true>},
+    {"rsplit", split_text<split_right>},
+    {"rstrip", strip_text<strip_right>},
+    {"split", split_text<split>},
+    {"splitlines", split_text_lines},
+    {"startswith", has_affix<false>},
+    {"strip", strip_text<strip>},
+    {"title", map_text<title_case>},
+    {"upper", map_text<to_upper>},
+    {"zfill", zero_fill},
+};
+
+constexpr NamedBuiltin kDictMethods[] = {
+    {"copy", copy},
+    {"get", dict_get},
+    {"items", dict_view<Part::kItems>},
+    {"keys", dict_view<Part::kKeys>},
+    {"values", dict_view<Part::kValues>},
+};
+
+constexpr NamedBuiltin kSequenceMethods[] = {
+    {"copy", copy},
+    {"count", sequence_count},
+    {"index", sequence_index},
+};
+
+template <std::size_t n>
+Builtin find_in(const NamedBuiltin (&table)[n], std::string_view name) {
+  const auto* found = std::ranges::find(table, name, &NamedBuiltin::name);
+  return found == std::end(table) ? nullptr : found->function;
+}
+
+}  // namespace
+
+Builtin find_method(const Value& self, std::string_view name) {
+  if (self.string() != nullptr) return find_in(kStringMethods, name);
+  if (self.dict() != nullptr) return find_in(kDictMethods, name);
+  if (self.sequence() != nullptr) return find_in(kSequenceMethods, name);
+  return nullptr;
+}
+
+}  // namespace eider::jinja

@@ -1,0 +1,69 @@
+// Published chat templates over conversations, against what Jinja2 renders (templates/vectors.json).
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "text/chat_template.h"
+
+namespace eider {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+const std::string kFolder = std::string(EIDER_SHARED) + "/conformance/templates/";
+
+std::string read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream content;
+  content << file.rdbuf();
+  return content.str();
+}
+
+// 2026-07-04 12:30:05, a Saturday: what the vectors were made with.
+std::tm reference_time() {
+  std::tm time{};
+  time.tm_year = 126;
+  time.tm_mon = 6;
+  time.tm_mday = 4;
+  time.tm_hour = 12;
+  time.tm_min = 30;
+  time.tm_sec = 5;
+  time.tm_wday = 6;
+  time.tm_yday = 184;
+  return time;
+}
+
+// Where the reference raises, ours is an error; `syntax_error` marks tags that plain Jinja2 does not know and
+// we do.
+void check(const std::string& what, const Result<std::string>& rendered, const Json& expected) {
+  if (expected.contains("error")) {
+    EXPECT_FALSE(rendered.ok()) << what << ": the reference raises " << expected["error"];
+  } else if (expected.contains("text")) {
+    ASSERT_TRUE(rendered.ok()) << what << ": " << rendered.error().message();
+    EXPECT_EQ(*rendered, expected["text"].get<std::string>()) << what;
+  }
+}
+
+TEST(ChatTemplateConformance, PublishedTemplatesRenderAsJinja2Does) {
+  if (!std::filesystem::exists(kFolder + "vectors.json"))
+    GTEST_SKIP() << kFolder << "vectors.json is not there";
+  const Json vectors = Json::parse(read_file(kFolder + "vectors.json"));
+  int compared = 0;
+  for (const auto& [name, cases] : vectors["expected"].items()) {
+    const auto chat_template = ChatTemplate::parse(read_file(kFolder + name));
+    ASSERT_TRUE(chat_template.ok()) << name << ": " << chat_template.error().message();
+    for (const auto& [conversation, expected] : cases.items()) {
+      Json variables = vectors["variables"];
+      for (const auto& [key, value] : vectors["cases"][conversation].items()) variables[key] = value;
+      check(name + ", " + conversation, chat_template->render(variables, {reference_time()}), expected);
+      ++compared;
+    }
+  }
+  EXPECT_GE(compared, 800);
+}
+
+}  // namespace
+}  // namespace eider
