@@ -7,7 +7,9 @@
 namespace eider {
 namespace {
 
-TensorView weight(Shape shape, Format format = Format::kF32) { return {"w", format, shape, nullptr}; }
+TensorView weight(Shape shape, Format format = Format::kF32) {
+  return {"w", format, shape, nullptr};
+}
 
 /// Two layers of norm, attention and a feed-forward block, and a head.
 Plan small_plan(std::int64_t hidden_size) {
@@ -19,14 +21,16 @@ Plan small_plan(std::int64_t hidden_size) {
     r.set_layer(layer);
     const ValueId a = r.rms_norm(x, weight({hidden_size}), 1e-5f);
     const auto [q, k, v] = r.linear<3>(
-        a, {Recorder::Linear{weight({8, hidden_size})}, {weight({4, hidden_size})}, {weight({4, hidden_size})}});
+        a,
+        {Recorder::Linear{weight({8, hidden_size})}, {weight({4, hidden_size})}, {weight({4, hidden_size})}});
     const KvSlot slot = r.kv_slot(kind);
     r.store_kv(r.rope(k, table, 1), v, slot);
     x = r.add(x, r.linear(r.attention(r.rope(q, table, 2), slot, 2, 0.5f), {weight({hidden_size, 8})}));
     const auto [gate, up] =
         r.linear<2>(x, {Recorder::Linear{weight({24, hidden_size})}, {weight({24, hidden_size})}});
-    x = r.name(r.add(x, r.linear(r.gated_activation(Activation::kSilu, gate, up), {weight({hidden_size, 24})})),
-               "layer");
+    x = r.name(
+        r.add(x, r.linear(r.gated_activation(Activation::kSilu, gate, up), {weight({hidden_size, 24})})),
+        "layer");
   }
   r.set_layer(-1);
   return std::move(r).finish(r.linear(r.select_rows(x), {weight({11, hidden_size})}));
@@ -65,7 +69,8 @@ TEST(Plan, LiveValuesNeverShareStorage) {
       for (std::int64_t at = storage.offset[static_cast<std::size_t>(id.index)]; at < end_of(id); ++at)
         owner[static_cast<std::size_t>(at)] = id.index;
     }
-    // After the outputs are written, so that an output on top of an input of the same operation is caught too.
+    // After the outputs are written, so that an output on top of an input of the same operation is caught
+    // too.
     for (const ValueId id : inputs_of(op)) expect_owned(id);
   }
   expect_owned(plan.logits);
@@ -82,7 +87,7 @@ TEST(Plan, StorageDoesNotGrowWithLayers) {
 TEST(Plan, BytesPerTokenCountsWhatATokenReads) {
   Recorder r;
   const ValueId x = r.embed(weight({1000, 32}, Format::kQ8_0));  // one row: 34 bytes
-  const ValueId scores = r.linear(x, {weight({8, 32})});        // 8 * 32 * 4
+  const ValueId scores = r.linear(x, {weight({8, 32})});         // 8 * 32 * 4
   const MoeFfnOp::Expert expert{weight({64, 32}, Format::kQ8_0), weight({64, 32}, Format::kQ8_0),
                                 weight({32, 64}, Format::kQ8_0)};
   const ValueId y = r.moe_ffn(x, r.moe_route(scores, 2, true), Activation::kSilu,
