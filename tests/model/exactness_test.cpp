@@ -3,11 +3,13 @@
 // beside a fixed one; with EIDER_EXACTNESS=full every combination runs.
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "tests/support/exactness.h"
 #include "tests/support/loaded_engine.h"
+#include "tests/support/random_model.h"
 
 namespace eider {
 namespace {
@@ -18,25 +20,33 @@ using test::run_in_chunks;
 
 constexpr std::int64_t kPromptTokens = 1100;  // nine KV blocks, the last one partial
 
+/// A golden model, or a random one with its matrices in `format`.
 struct ExactCase {
   std::string model;
   KvType kv_type;
+  std::optional<Format> format = std::nullopt;
 };
 
 class Exactness : public testing::TestWithParam<ExactCase> {
  protected:
   void SetUp() override {
-    folder_ = test::golden_folder(GetParam().model);
-    if (folder_.empty()) GTEST_SKIP() << "golden model " << GetParam().model << " is not here";
+    if (GetParam().format) {
+      path_ = directory_.file("model.gguf");
+      test::RandomModel(*GetParam().format, GetParam().model == "random_moe").write(path_);
+      return;
+    }
+    path_ = test::golden_folder(GetParam().model);
+    if (path_.empty()) GTEST_SKIP() << "golden model " << GetParam().model << " is not here";
   }
 
   test::LoadedEngine load(int threads) const {
     return test::load_engine(
-        folder_, threads,
+        path_, threads,
         {.context = 1300, .max_batch_tokens = 512, .max_logit_rows = 512, .kv_type = GetParam().kv_type});
   }
 
-  std::string folder_;
+  test::TempDir directory_;
+  std::string path_;
 };
 
 TEST_P(Exactness, ThreadsAndChunks) {
@@ -99,15 +109,23 @@ TEST_P(Exactness, BatchWidths) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, Exactness,
-                         testing::Values(ExactCase{"llama", KvType::kF16}, ExactCase{"llama", KvType::kF32},
-                                         ExactCase{"qwen3_moe", KvType::kF16},
-                                         ExactCase{"qwen3_moe", KvType::kF32},
-                                         ExactCase{"gemma3", KvType::kF16},
-                                         ExactCase{"gemma3", KvType::kF32}),
-                         [](const auto& info) {
-                           return info.param.model + (info.param.kv_type == KvType::kF16 ? "_f16" : "_f32");
-                         });
+std::vector<ExactCase> cases() {
+  std::vector<ExactCase> all;
+  for (const char* model : {"llama", "qwen3_moe", "gemma3"})
+    for (const KvType kv_type : {KvType::kF16, KvType::kF32}) all.push_back({model, kv_type});
+#define EIDER_CASES(F)                                       \
+  all.push_back({"random_dense", KvType::kF16, F::kFormat}); \
+  all.push_back({"random_moe", KvType::kF16, F::kFormat});
+  EIDER_FORMATS(EIDER_CASES)
+#undef EIDER_CASES
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, Exactness, testing::ValuesIn(cases()), [](const auto& info) {
+  const std::string kv = info.param.kv_type == KvType::kF16 ? "_kv_f16" : "_kv_f32";
+  return info.param.model + (info.param.format ? std::string("_") + format_name(*info.param.format) : "") +
+         kv;
+});
 
 }  // namespace
 }  // namespace eider
