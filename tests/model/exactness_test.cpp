@@ -121,10 +121,10 @@ std::vector<ExactCase> cases() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, Exactness, testing::ValuesIn(cases()), [](const auto& info) {
-  const std::string kv = info.param.kv_type == KvType::kF16 ? "_kv_f16" : "_kv_f32";
-  return info.param.model + (info.param.format ? std::string("_") + format_name(*info.param.format) : "") +
-         kv;
+INSTANTIATE_TEST_SUITE_P(Models, Exactness, testing::ValuesIn(cases()), [](const auto& param_info) {
+  const std::string kv = param_info.param.kv_type == KvType::kF16 ? "_kv_f16" : "_kv_f32";
+  return param_info.param.model +
+         (param_info.param.format ? std::string("_") + format_name(*param_info.param.format) : "") + kv;
 });
 
 }  // namespace

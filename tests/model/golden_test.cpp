@@ -152,8 +152,8 @@ std::vector<GoldenCase> cases() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, Golden, testing::ValuesIn(cases()), [](const auto& info) {
-  return info.param.model + (info.param.config == "config.json" ? "_config" : "_published");
+INSTANTIATE_TEST_SUITE_P(Models, Golden, testing::ValuesIn(cases()), [](const auto& param_info) {
+  return param_info.param.model + (param_info.param.config == "config.json" ? "_config" : "_published");
 });
 
 }  // namespace
