@@ -11,6 +11,10 @@ if(EIDER_SANITIZE)
                          -fno-omit-frame-pointer)
   target_link_options(eider_flags INTERFACE -fsanitize=${EIDER_SANITIZE})
 endif()
+if(EIDER_FUZZ)
+  # Coverage of the libraries, which is what guides the fuzzer.
+  target_compile_options(eider_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
 
 # eider_layer(<folder> [<layer or library>...]): the static library of one folder of src/. A layer links only the
 # layers below it, so that the linker refuses what scripts/check_layers.py refuses.
