@@ -34,9 +34,8 @@ Status CheckpointBuilder::add(TensorView tensor) {
 }
 
 Status CheckpointBuilder::check_experts(const TensorView& fused) const {
-  constexpr std::int64_t kMostExperts = 65536;
-  EIDER_TRY(const auto num_experts, config().size("num_experts", kMostExperts));
-  if (fused.shape.rank() != 3 || fused.shape[0] != num_experts)
+  EIDER_TRY(const auto num_experts, config().integer("num_experts"));
+  if (fused.shape.rank() != 3 || fused.shape[0] != num_experts || num_experts > kMostExperts)
     return error("tensor {}: shape {}, expected the matrices of {} experts", printable(fused.name),
                  fused.shape.text(), num_experts);
   return {};

@@ -14,6 +14,9 @@
 
 namespace eider {
 
+/// No model has more. Each becomes tensors of its own, which a file's claim must not make endless.
+inline constexpr std::int64_t kMostExperts = 65536;
+
 class CheckpointBuilder {
  public:
   CheckpointBuilder(std::string path, std::string source, Config config);

@@ -5,12 +5,15 @@
 #include <optional>
 #include <string_view>
 
+#include "weights/checkpoint_builder.h"
 #include "weights/printable.h"
 
 namespace eider {
 namespace {
 
 using nlohmann::json;
+
+constexpr std::int64_t kMostSize = std::int64_t{1} << 30;
 
 /// Fills a published configuration from the metadata under one architecture's prefix.
 class ConfigReader {
@@ -45,18 +48,17 @@ class ConfigReader {
   }
 
   /// Sizes and counts, at least 1; 0 stands for none where a key may be absent.
-  Status copy_size(const char* published, std::string_view name) {
-    constexpr std::int64_t kMost = std::int64_t{1} << 30;
+  Status copy_size(const char* published, std::string_view name, std::int64_t most = kMostSize) {
     EIDER_TRY(const auto value, integer(name));
     if (!value || *value == 0) return {};
-    if (*value < 0 || *value > kMost)
-      return error("metadata key {}: {} is outside 1 to {}", key(name), *value, kMost);
+    if (*value < 0 || *value > most)
+      return error("metadata key {}: {} is outside 1 to {}", key(name), *value, most);
     config_[published] = *value;
     return {};
   }
 
-  Status require_size(const char* published, std::string_view name) {
-    EIDER_TRY_STATUS(copy_size(published, name));
+  Status require_size(const char* published, std::string_view name, std::int64_t most = kMostSize) {
+    EIDER_TRY_STATUS(copy_size(published, name, most));
     if (!config_.contains(published)) return error("metadata key {} is missing", key(name));
     return {};
   }
@@ -160,7 +162,7 @@ class ConfigReader {
   }
 
   Status read_experts() {
-    EIDER_TRY_STATUS(require_size("num_experts", "expert_count"));
+    EIDER_TRY_STATUS(require_size("num_experts", "expert_count", kMostExperts));
     EIDER_TRY_STATUS(require_size("num_experts_per_tok", "expert_used_count"));
     config_["norm_topk_prob"] = true;  // of every published model; GGUF has no key for it
     EIDER_TRY_STATUS(copy_size("moe_intermediate_size", "expert_feed_forward_length"));

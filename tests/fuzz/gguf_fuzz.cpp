@@ -1,35 +1,16 @@
 // A GGUF file of any bytes: opened as a checkpoint and as a bare vocabulary, and every tensor's ends are
 // read.
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <string>
+#include <span>
+#include <string_view>
 
+#include "tests/support/memory_file.h"
 #include "weights/checkpoint.h"
 #include "weights/gguf.h"
 #include "weights/gguf_vocabulary.h"
 
 namespace {
-
-/// A file in memory whose path Checkpoint::open can take.
-class MemoryFile {
- public:
-  MemoryFile() : fd_(::memfd_create("input", MFD_CLOEXEC)), path_("/proc/self/fd/" + std::to_string(fd_)) {
-    if (fd_ < 0) std::abort();
-  }
-  void assign(const std::uint8_t* data, std::size_t size) const {
-    if (::ftruncate(fd_, static_cast<off_t>(size)) != 0) std::abort();
-    if (::pwrite(fd_, data, size, 0) != static_cast<ssize_t>(size)) std::abort();
-  }
-  const std::string& path() const { return path_; }
-
- private:
-  int fd_;
-  std::string path_;
-};
 
 void read_ends(const eider::TensorView& tensor) {
   volatile std::byte sink = tensor.data[0];
@@ -40,8 +21,8 @@ void read_ends(const eider::TensorView& tensor) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static const MemoryFile file;
-  file.assign(data, size);
+  static const eider::test::MemoryFile file;
+  file.assign(std::string_view(reinterpret_cast<const char*>(data), size));
   if (const auto checkpoint = eider::Checkpoint::open(file.path())) {
     for (const auto& [name, tensor] : (*checkpoint)->tensors()) read_ends(tensor);
   }
