@@ -82,6 +82,15 @@ CLI::Option* add_value_flag(CLI::App& command, const std::string& names, const s
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
 
+void add_text_flag(CLI::App& command, const std::string& names, const std::string& type,
+                   std::optional<std::string>& value, const std::string& help) {
+  const auto store = [&value](const std::string& text) -> Status {
+    value = text;
+    return {};
+  };
+  add_value_flag(command, names, type, store, help);
+}
+
 CLI::Option* add_integer_flag(CLI::App& command, const std::string& names,
                               std::function<void(std::int64_t)> store, std::int64_t low, std::int64_t high,
                               const std::string& help) {
@@ -117,7 +126,7 @@ void add_engine_flags(CLI::App& command, EngineFlags& flags) {
       ->group(kEngineGroup);
   add_integer_flag(
       command, "--ubatch-size", [&flags](std::int64_t n) { flags.max_batch_tokens = n; }, 1, kMaxBatchTokens,
-      fmt::format("(or -ub) Most prompt tokens computed at once [{}]", flags.max_batch_tokens))
+      fmt::format("(-ub) Most prompt tokens computed at once [{}]", flags.max_batch_tokens))
       ->group(kEngineGroup);
   add_value_flag(
       command, "--kv-type", "TYPE",
@@ -163,7 +172,6 @@ void add_sampling_flags(CLI::App& command, SamplingFlags& flags) {
       [&options](const std::string& text) { return parse_logit_bias(text, options.logit_bias); },
       "Added to a token's logit, as in 15043+1.5 (15043-inf bans it); may be given again")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->allow_extra_args(false)
       ->group(kSamplingGroup);
   const auto parse_stages = [&options](const std::string& text) -> Status {
     Result<std::vector<SamplerStage>> stages = parse_sampler_stages(text);

@@ -44,7 +44,11 @@ void add_sampling_flags(CLI::App& command, SamplingFlags& flags);
 CLI::Option* add_value_flag(CLI::App& command, const std::string& names, const std::string& type,
                             std::function<Status(const std::string&)> parse, const std::string& help);
 
-/// As above for an integer in low..high.
+/// A flag whose value may be any text.
+void add_text_flag(CLI::App& command, const std::string& names, const std::string& type,
+                   std::optional<std::string>& value, const std::string& help);
+
+/// A flag for an integer in low..high.
 CLI::Option* add_integer_flag(CLI::App& command, const std::string& names,
                               std::function<void(std::int64_t)> store, std::int64_t low, std::int64_t high,
                               const std::string& help);

@@ -28,11 +28,13 @@ std::string version_text() {
 /// One line for what is wrong with the command line, and where to look.
 int report_usage(const CLI::App& program, const CLI::ParseError& problem, const Terminal& terminal) {
   const auto chosen = program.get_subcommands();
-  if (chosen.empty() && dynamic_cast<const CLI::RequiredError*>(&problem) != nullptr) {
-    terminal.error("a command is needed: run, inspect or perplexity; see eider --help");
-    return kExitUsage;
-  }
   std::string message = problem.what();
+  if (chosen.empty()) {
+    const std::vector<std::string> words = program.remaining();
+    message =
+        fmt::format("{}: run, inspect or perplexity",
+                    words.empty() ? "a command is needed" : fmt::format("'{}' is no command", words.front()));
+  }
   std::replace(message.begin(), message.end(), '\n', ' ');
   const std::string command = chosen.empty() ? "" : " " + chosen.front()->get_name();
   terminal.error(fmt::format("{}; see eider{} --help", message, command));

@@ -98,35 +98,30 @@ Result<int> run_perplexity(const PerplexityFlags& flags, const Terminal& termina
   return kExitSuccess;
 }
 
+constexpr const char* kExamples = R"(Examples:
+  eider perplexity -m model.gguf -f /usr/share/common-licenses/GPL-3 --tokens 512
+  eider perplexity -m model.gguf --ids ids.json --json)";
+
 }  // namespace
 
 void add_perplexity_command(CLI::App& program, Action& action) {
   CLI::App* command = program.add_subcommand("perplexity", "Measures how well a model predicts a text");
   const auto flags = std::make_shared<PerplexityFlags>();
   add_model_flag(*command, flags->engine);
-  auto* input = command->add_option_group("Input");
-  input
-      ->add_option("-f,--file", flags->text_file,
-                   "Text to predict; the model's BOS is put in front where it has one")
-      ->type_name("PATH");
-  input
-      ->add_option("--ids", flags->ids_file,
-                   "A JSON array of token ids instead; nothing is added, no tokenizer needed")
-      ->type_name("PATH");
-  input->require_option(1);
+  add_text_flag(*command, "-f,--file", "PATH", flags->text_file,
+                "Text to predict; the model's BOS is put in front where it has one");
+  add_text_flag(*command, "--ids", "PATH", flags->ids_file,
+                "A JSON array of token ids instead; nothing is added, no tokenizer needed");
   add_integer_flag(
       *command, "--tokens", [flags = flags.get()](std::int64_t n) { flags->tokens = n; }, 2, 1 << 24,
       "Only the first N tokens [all]");
-  command->add_flag(
-      "--json", flags->json,
-      "Prints one JSON object: perplexity, tokens, ids, nll (of each token but the first, in nats) and "
-      "argmax (after each token)");
+  command->add_flag("--json", flags->json,
+                    "Prints one JSON object: perplexity, tokens, ids, nll (in nats), argmax");
   add_engine_flags(*command, flags->engine);
-  command->footer(
-      "Examples:\n"
-      "  eider perplexity -m model.gguf -f /usr/share/common-licenses/GPL-3 --tokens 512\n"
-      "  eider perplexity -m model.gguf --ids ids.json --json");
+  command->footer(kExamples);
   command->callback([flags, &action] {
+    if (flags->text_file.has_value() == flags->ids_file.has_value())
+      throw CLI::ValidationError("--file", "exactly one of -f PATH and --ids PATH is needed");
     action = [flags](const Terminal& terminal) { return run_perplexity(*flags, terminal); };
   });
 }

@@ -182,21 +182,34 @@ Result<int> run(const RunFlags& flags, const Terminal& terminal) {
   return answer.finish_reason == FinishReason::kCancelled ? kExitInterrupted : kExitSuccess;
 }
 
+constexpr const char* kExamples = R"(Examples:
+  eider run -m model.gguf -p "Why is the sky blue?"
+  eider run -m model.gguf --temp 0 -n 64 -p "A haiku about rain"    the likeliest answer, at most 64 tokens
+  eider run -m model.gguf --raw -p "Once upon a time" -r "."        continues the text up to a full stop
+  eider run -m model.gguf --seed 7 --json -p Hello | jq .text       the same answer every time
+  git diff | eider run -m model.gguf --system "Review this change"
+
+Ctrl-C ends the answer (exit code 130), a second one the program. Exit code 1: a file, the model or the machine
+stood in the way; 2: the command line makes no sense.)";
+
 void add_prompt_flags(CLI::App& command, RunFlags& flags) {
-  auto* prompt =
-      command.add_option("-p,--prompt", flags.prompt, "The prompt [stdin, where that is not a terminal]")
-          ->type_name("TEXT")
-          ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  command
-      .add_option("-f,--file", flags.prompt_file, "Reads the prompt from a file, without its last newline")
-      ->type_name("PATH")
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
-      ->excludes(prompt);
-  auto* system = command.add_option("--system", flags.system, "System message for the chat template")
-                     ->type_name("TEXT")
-                     ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  command.add_flag("--raw", flags.raw, "Uses the prompt as it is, without the model's chat template")
-      ->excludes(system);
+  add_text_flag(command, "-p,--prompt", "TEXT", flags.prompt,
+                "The prompt [stdin, where that is not a terminal]");
+  add_text_flag(command, "-f,--file", "PATH", flags.prompt_file,
+                "Reads the prompt from a file, without its last newline");
+  add_text_flag(command, "--system", "TEXT", flags.system, "System message for the chat template");
+  command.add_flag("--raw", flags.raw, "Uses the prompt as it is, without the model's chat template");
+}
+
+/// What flags say together; CLI11 checks each by itself.
+void check_prompt_flags(const RunFlags& flags) {
+  if (flags.prompt && flags.prompt_file)
+    throw CLI::ValidationError("--file", "not together with --prompt: the prompt has one source");
+  if (flags.system && flags.raw)
+    throw CLI::ValidationError("--system",
+                               "not together with --raw: only a chat template has a system message");
+  if (!flags.prompt && !flags.prompt_file && isatty(STDIN_FILENO) == 1)
+    throw CLI::ValidationError("--prompt", "no prompt: give -p TEXT or -f PATH, or pipe text into stdin");
 }
 
 void add_answer_flags(CLI::App& command, RunFlags& flags) {
@@ -206,11 +219,14 @@ void add_answer_flags(CLI::App& command, RunFlags& flags) {
       command, "-n,--predict", [&flags](std::int64_t n) { flags.limits.max_tokens = n; }, -1, kMaxPredict,
       "Most tokens of the answer; -1: until the model ends it or the context is full [-1]")
       ->group(kGroup);
-  command
-      .add_option("-r,--reverse-prompt,--stop", flags.limits.stop,
-                  "Text that ends the answer and is not part of it; may be given again")
-      ->type_name("TEXT")
-      ->allow_extra_args(false)
+  const auto add_stop = [&flags](const std::string& text) -> Status {
+    if (text.empty()) return error("some text");
+    flags.limits.stop.push_back(text);
+    return {};
+  };
+  add_value_flag(command, "-r,--reverse-prompt,--stop", "TEXT", add_stop,
+                 "Text that ends the answer and is not part of it; may be given again")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->group(kGroup);
   command.add_flag("--ignore-eos", flags.limits.ignore_eos, "Goes on where the model would end its turn")
       ->group(kGroup);
@@ -236,21 +252,9 @@ void add_run_command(CLI::App& program, Action& action) {
   add_context_flag(*command, flags->engine);
   add_engine_flags(*command, flags->engine);
   add_sampling_flags(*command, flags->sampling);
-  command->footer(
-      "Examples:\n"
-      "  eider run -m model.gguf -p \"Why is the sky blue?\"\n"
-      "  eider run -m model.gguf --temp 0 -n 64 -p \"A haiku about rain\"   the likeliest answer, at most 64 "
-      "tokens\n"
-      "  eider run -m model.gguf --raw -p \"Once upon a time\" -r \".\"      continues the text up to a full "
-      "stop\n"
-      "  git diff | eider run -m model.gguf --system \"Review this change\"\n"
-      "  eider run -m model.gguf --seed 7 --json -p Hello | jq .text      the same answer every time\n\n"
-      "Ctrl-C ends the answer (exit code 130), a second one the program. Exit code 1: a file, the model or "
-      "the\n"
-      "machine stood in the way; 2: the command line makes no sense.");
+  command->footer(kExamples);
   command->callback([flags, &action] {
-    if (!flags->prompt && !flags->prompt_file && isatty(STDIN_FILENO) == 1)
-      throw CLI::ValidationError("--prompt", "no prompt: give -p TEXT or -f PATH, or pipe text into stdin");
+    check_prompt_flags(*flags);
     action = [flags](const Terminal& terminal) { return run(*flags, terminal); };
   });
 }

@@ -112,7 +112,8 @@ class UsageTest(CommandLineTest):
             ((*run, "-f", "x"), ("--file", "--prompt")),
             ((*run, "--raw", "--system", "x"), ("--raw", "--system")),
             (("inspect", "-m", self.model, "-n", "5"), ("-n",)),
-            (("perplexity", "-m", self.model), ("--file", "--ids")),
+            (("perplexity", "-m", self.model), ("--file", "--ids", "exactly one")),
+            ((*run, "-r", ""), ("--stop", "''")),
             (("perplexity", "-m", self.model, "-f", "a", "--ids", "b"), ("--file", "--ids")),
             (("perplexity", "-m", self.model, "--ids", "b", "--tokens", "1"), ("--tokens", "'1'", "2 to")),
         ]:
@@ -287,7 +288,7 @@ class RunTest(CommandLineTest):
 
     def test_logit_bias_and_ends(self) -> None:
         letter, end = tiny_model.token_id("a"), tiny_model.token_id("<|im_end|>")
-        favoured = self.run_json("-p", "x", "-n", "5", "--logit-bias", f"{letter}+1000")
+        favoured = self.run_json("-p", "x", "-n", "5", "-l", f"{end}-inf", "-l", f"{letter}+1000")
         self.assertEqual((favoured["text"], favoured["finish_reason"]), ("aaaaa", "length"))
         ended = self.run_json("-p", "x", "--logit-bias", f"{end}+1000")
         self.assertEqual((ended["text"], ended["ids"], ended["finish_reason"]), ("", [end], "stop"))
