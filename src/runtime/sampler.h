@@ -77,12 +77,14 @@ class Sampler {
   void keep_top_p();
   void keep_min_p();
   void weigh();
+  void sort_by_rank();
   double rank();
   void keep_share(double share_of_total);
 
   SamplerOptions options_;
   std::int64_t vocab_size_;
   std::vector<Candidate> candidates_;  // room for vocab_size, reused
+  std::vector<Candidate> scratch_;     // the same
   std::vector<float> bias_;            // [vocab_size]; empty without logit_bias
   std::vector<std::int32_t> counts_;   // [vocab_size], all zero between calls; empty without penalties
 };
