@@ -62,7 +62,7 @@ Result<std::string> ChatTemplate::render(const nlohmann::ordered_json& variables
   try {
     return interpreter.render(impl_->body, jinja::from_json(variables));
   } catch (const jinja::Failure& failure) {
-    return error_at(impl_->source, failure.offset().value_or(interpreter.offset()), failure.cause());
+    return error_at(impl_->source, failure.offset().value_or(0), failure.cause());
   }
 }
 

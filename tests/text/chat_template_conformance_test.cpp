@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "tests/text/reference_time.h"
 #include "text/chat_template.h"
 
 namespace eider {
@@ -20,20 +21,6 @@ std::string read_file(const std::string& path) {
   std::stringstream content;
   content << file.rdbuf();
   return content.str();
-}
-
-// 2026-07-04 12:30:05, a Saturday: what the vectors were made with.
-std::tm reference_time() {
-  std::tm time{};
-  time.tm_year = 126;
-  time.tm_mon = 6;
-  time.tm_mday = 4;
-  time.tm_hour = 12;
-  time.tm_min = 30;
-  time.tm_sec = 5;
-  time.tm_wday = 6;
-  time.tm_yday = 184;
-  return time;
 }
 
 // Where the reference raises, ours is an error; `syntax_error` marks tags that plain Jinja2 does not know and

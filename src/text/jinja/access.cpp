@@ -47,8 +47,8 @@ Value loop_attribute(const Value& self, std::string_view name) {
   if (name == "first") return index == 0;
   if (name == "last") return index + 1 == length;
   if (name == "length") return length;
-  if (name == "depth") return loop.depth;
-  if (name == "depth0") return loop.depth - 1;
+  if (name == "depth") return std::int64_t{1};  // only recursive loops go deeper
+  if (name == "depth0") return std::int64_t{0};
   if (name == "previtem") {
     return index > 0 ? items[loop.index - 1] : Value::undefined("there is no previous item");
   }
@@ -88,7 +88,8 @@ Value Interpreter::get_attribute(const Value& object, std::string_view name) {
     return Value::undefined(
         fmt::format("access to attribute '{}' of '{}' object is unsafe.", name, type_name(object)));
   }
-  if (const Builtin method = find_method(object, name)) return Callable{Method{object, method}, std::string(name)};
+  if (const Builtin method = find_method(object, name))
+    return Callable{Method{object, method}, std::string(name)};
   if (const Dict* dict = object.dict()) {
     budget_.spend(1 + dict->entries.size() / 8);
     const Value* found = dict->find(name);

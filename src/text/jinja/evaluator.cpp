@@ -8,8 +8,7 @@
 namespace eider::jinja {
 
 Value Interpreter::evaluate(const Expression& expression) {
-  const EnterNode enter(*this, expression.offset);
-  return std::visit([this](const auto& node) { return compute(node); }, expression.node);
+  return enter(expression, [this](const auto& node) { return compute(node); });
 }
 
 Value Interpreter::compute(const Literal& node) {

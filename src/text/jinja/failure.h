@@ -22,6 +22,10 @@ class Failure : public std::exception {
   const std::string& cause() const { return cause_; }
   /// Byte of the source it belongs to, where the thrower knew.
   std::optional<std::uint32_t> offset() const { return offset_; }
+  /// Says where, unless an inner place has said so already.
+  void locate(std::uint32_t offset) {
+    if (!offset_) offset_ = offset;
+  }
 
  private:
   std::string cause_;

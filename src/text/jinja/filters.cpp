@@ -169,6 +169,7 @@ Value round_number(Interpreter&, const Value& self, const Arguments& arguments) 
   if (method == "ceil") return std::ceil(value * scale) / scale;
   if (method == "floor") return std::floor(value * scale) / scale;
   if (method != "common") throw Failure("method must be common, ceil or floor");
+  if (self.integer() != nullptr && precision >= 0) return self;
   if (precision < 0) return std::nearbyint(value * scale) / scale;
   // The decimal text rounds as Python does: the exact binary value, halves to even.
   const std::string text = fmt::format("{:.{}f}", value, static_cast<int>(precision));
@@ -231,7 +232,7 @@ Value to_json_text(Interpreter& interpreter, const Value& self, const Arguments&
   if (indent == nullptr) indent = arguments.find(0, "indent");
   if (indent != nullptr && (indent->integer() != nullptr || indent->string() != nullptr)) {
     style.multi_line = true;
-    style.item_separator = ",";
+    style.item_separator = std::string_view(",");
     const std::int64_t width =
         indent->integer() != nullptr ? std::clamp<std::int64_t>(*indent->integer(), 0, 1000) : 0;
     style.indent =

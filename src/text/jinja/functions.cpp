@@ -1,8 +1,8 @@
 // The global functions of chat templates.
 #include <algorithm>
-#include <utility>
 #include <array>
 #include <ctime>
+#include <utility>
 
 #include "text/jinja/interpreter.h"
 #include "text/jinja/operators.h"

@@ -63,8 +63,7 @@ Interpreter::Flow Interpreter::execute(const Body& body) {
 }
 
 Interpreter::Flow Interpreter::execute(const Statement& statement) {
-  const EnterNode enter(*this, statement.offset);
-  return std::visit([this](const auto& node) { return run(node); }, statement.node);
+  return enter(statement, [this](const auto& node) { return run(node); });
 }
 
 Interpreter::Flow Interpreter::run(const Data& node) {
@@ -97,14 +96,12 @@ std::shared_ptr<const Sequence> Interpreter::filter_items(const For& node,
 }
 
 Interpreter::Flow Interpreter::run(const For& node) {
-  const Value* outer = find_variable("loop");
-  const std::int64_t depth = outer != nullptr && outer->loop() != nullptr ? outer->loop()->depth + 1 : 1;
   const auto items = filter_items(node, iterate(evaluate(node.iterable)));
   if (items->items.empty()) {
     execute(node.otherwise);
     return Flow::kNext;
   }
-  const auto loop = std::make_shared<LoopState>(LoopState{items, 0, depth});
+  const auto loop = std::make_shared<LoopState>(LoopState{items});
   for (; loop->index < items->items.size(); ++loop->index) {
     budget_.spend(1);
     const EnterScope enter(*this);

@@ -32,11 +32,8 @@ class Interpreter {
   /// `now`: what strftime_now() tells.
   Interpreter(const std::tm& now, const Limits& limits) : now_(now), budget_(limits) {}
 
-  /// `variables` must be a dict. Throws Failure, perhaps without an offset: see offset().
+  /// `variables` must be a dict. Throws Failure.
   std::string render(const Body& body, const Value& variables);
-  /// What was being evaluated last.
-  std::uint32_t offset() const { return offset_; }
-
   // For builtins.
 
   Budget& budget() { return budget_; }
@@ -107,8 +104,7 @@ class Interpreter {
   // Counts a node against the budget and the machine's stack while it is evaluated.
   class EnterNode {
    public:
-    EnterNode(Interpreter& interpreter, std::uint32_t offset) : interpreter_(interpreter) {
-      interpreter.offset_ = offset;
+    explicit EnterNode(Interpreter& interpreter) : interpreter_(interpreter) {
       interpreter.budget_.spend(1);
       if (interpreter.depth_ == kMaxDepth) throw failure("evaluation nests more than {} deep", kMaxDepth);
       ++interpreter.depth_;
@@ -122,13 +118,24 @@ class Interpreter {
     Interpreter& interpreter_;
   };
 
+  /// `visit` on the node of a statement or expression; a Failure out of it learns where it was.
+  template <class Located, class Visit>
+  auto enter(const Located& located, Visit visit) {
+    try {
+      const EnterNode entered(*this);
+      return std::visit(visit, located.node);
+    } catch (Failure& failure) {
+      failure.locate(located.offset);
+      throw;
+    }
+  }
+
   std::tm now_;
   Budget budget_;
   std::shared_ptr<Scope> scope_;
   std::string output_;
   Value block_output_;  // what a filter without input works on
-  std::uint32_t offset_ = 0;
-  int depth_ = 0;  // of statements and expressions being evaluated
+  int depth_ = 0;       // of statements and expressions being evaluated
   std::vector<std::unique_ptr<Namespace>> namespaces_;
   std::vector<std::shared_ptr<Scope>> closures_;
 };

@@ -136,12 +136,15 @@ template <Side padded>
 Value pad_text(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
   const std::string& text = *self.string();
   const std::string_view fill = arguments.text_or(1, "fillchar", " ");
-  const std::int64_t missing = arguments.integer_or(0, "width", 0) - text_length(text);
-  if (missing <= 0) return self;
-  const auto count = static_cast<std::size_t>(missing);
+  const std::int64_t width = arguments.integer_or(0, "width", 0);
+  const std::int64_t length = text_length(text);
+  if (width <= length) return self;
+  const auto count = static_cast<std::size_t>(width - length);
   if (count > (std::size_t{1} << 30)) throw Failure("a padded string is too long");
   interpreter.budget().make_string(text.size() + count * fill.size());
-  const std::size_t left = padded == Side::kLeft ? count : padded == Side::kRight ? 0 : count / 2;
+  // Where the padding is odd, the width says which side gets more.
+  const std::size_t half = count / 2 + (count & static_cast<std::size_t>(width) & 1);
+  const std::size_t left = padded == Side::kLeft ? count : padded == Side::kRight ? 0 : half;
   std::string result;
   for (std::size_t i = 0; i < left; ++i) result += fill;
   result += text;
@@ -154,7 +157,7 @@ Value zero_fill(Interpreter& interpreter, const Value& self, const Arguments& ar
   const bool is_signed = text.starts_with('-') || text.starts_with('+');
   Arguments padding{{arguments.require(0, "width"), "0"}, {}};
   if (!is_signed) return pad_text<Side::kLeft>(interpreter, self, padding);
-  padding.positional[0] = arguments.integer_or(0, "width", 0) - 1;
+  padding.positional[0] = std::max<std::int64_t>(arguments.integer_or(0, "width", 0), 1) - 1;
   const Value padded = pad_text<Side::kLeft>(interpreter, text.substr(1), padding);
   return std::string(1, text[0]) + *padded.string();
 }

@@ -127,7 +127,6 @@ struct Namespace {
 struct LoopState {
   std::shared_ptr<const Sequence> sequence;
   std::size_t index = 0;
-  std::int64_t depth = 1;
 };
 
 Value make_list(std::vector<Value> items);
