@@ -38,38 +38,29 @@ inline void store_kv(const StoreKvArgs& args, Items items) {
   }
 }
 
-/// Values of 32 keys or dimensions.
-struct Lanes32 {
-  float lane[32];
-};
-EIDER_ALWAYS_INLINE Lanes32 operator+(const Lanes32& a, const Lanes32& b) {
-  Lanes32 sum;
-  for (int j = 0; j < 32; ++j) sum.lane[j] = a.lane[j] + b.lane[j];
-  return sum;
-}
-
 /// q . k for 32 keys, by the float product rule. keys: [head_dim][128], at the first of the 32.
-EIDER_ALWAYS_INLINE Lanes32 dot_keys(const float* q, const float* keys, std::int64_t head_dim) {
-  TreeSum<Lanes32> sum;
+EIDER_ALWAYS_INLINE void dot_keys(const float* q, const float* keys, std::int64_t head_dim, float* dots) {
+  LaneTreeSum<32> sum(32);
   for (std::int64_t begin = 0; begin < head_dim; begin += 32) {
     const std::int64_t end = head_dim - begin < 32 ? head_dim : begin + 32;
-    Lanes32 unit = {};
+    float unit[32] = {};
     for (std::int64_t d = begin; d < end; ++d)
-      for (int j = 0; j < 32; ++j)
-        unit.lane[j] = std::fma(keys[d * kKvBlockPositions + j], q[d], unit.lane[j]);
-    sum.add(unit);
+      for (int j = 0; j < 32; ++j) unit[j] = std::fma(keys[d * kKvBlockPositions + j], q[d], unit[j]);
+    float* next = sum.next();
+    for (int j = 0; j < 32; ++j) next[j] = unit[j];
+    sum.add();
   }
-  return sum.total();
+  const float* total = sum.total();
+  for (int j = 0; j < 32; ++j) dots[j] = total[j];
 }
 
 /// Weighted sum of value rows `keys` for dimensions [0, n), n <= 32. values: at the first of the dimensions.
 EIDER_ALWAYS_INLINE void sum_values(const float* weights, const float* values, std::int64_t head_dim,
                                     Items keys, std::int64_t n, float* out) {
-  Lanes32 sum = {};
+  float sum[32] = {};
   for (std::int64_t i = keys.begin; i < keys.end; ++i)
-    for (std::int64_t j = 0; j < n; ++j)
-      sum.lane[j] = std::fma(weights[i], values[i * head_dim + j], sum.lane[j]);
-  for (std::int64_t j = 0; j < n; ++j) out[j] = sum.lane[j];
+    for (std::int64_t j = 0; j < n; ++j) sum[j] = std::fma(weights[i], values[i * head_dim + j], sum[j]);
+  for (std::int64_t j = 0; j < n; ++j) out[j] = sum[j];
 }
 
 /// A block's softmax before it is merged with others; the weighted sum of values stands beside it.
@@ -88,9 +79,9 @@ EIDER_ALWAYS_INLINE BlockSoftmax attend_block(const AttentionArgs& args, const f
   float best[32];
   for (int j = 0; j < 32; ++j) best[j] = -kInfinity;
   for (std::int64_t chunk = visible.begin / 32 * 32; chunk < visible.end; chunk += 32) {
-    const Lanes32 dots = dot_keys(q, keys + chunk, head_dim);
     float* s = e + chunk;
-    for (int j = 0; j < 32; ++j) s[j] = dots.lane[j] * args.scale;
+    dot_keys(q, keys + chunk, head_dim, s);
+    for (int j = 0; j < 32; ++j) s[j] = s[j] * args.scale;
     if (args.softcap != 0)
       for (int j = 0; j < 32; ++j) s[j] = soft_cap32(s[j], args.softcap);
     for (int j = 0; j < 32; ++j) {

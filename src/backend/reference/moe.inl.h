@@ -50,28 +50,28 @@ EIDER_ALWAYS_INLINE std::int64_t first_of_token(const std::int32_t* tokens, std:
 }
 
 /// Adds weight * t to p for all groups of one expert and its picks [begin, end) of a tile of tokens.
-/// p: [groups][kTokenTile], the tile starting at `first_token`.
+/// p: [groups][kTokenTile][kRowTile], the tile starting at `first_token`.
 template <class F>
 EIDER_ALWAYS_INLINE void add_expert(const MoeDownArgs& args, const Matrix& down, std::int64_t first_row,
-                                    std::int64_t first_token, Items picks, RowLanes* p) {
+                                    std::int64_t first_token, Items picks, float* p) {
   UnitTile<F> weights;
-  RowLanes t[kTokenTile];
   const std::int64_t units = units_of<UnitTile<F>>(down.columns);
-  for (std::int64_t unit = 0; unit < units; ++unit) {
-    weights.load(down, first_row, unit);
-    const bool starts_group = unit % args.units_per_group == 0;
-    for (std::int64_t i = picks.begin; i < picks.end; ++i) {
-      const RowLanes part = weights.partial(args.in, args.picks.picks[i], unit);
-      t[i - picks.begin] = starts_group ? part : t[i - picks.begin] + part;
+  const std::int64_t count = picks.end - picks.begin;
+  const std::int32_t* rows = args.picks.picks + picks.begin;
+  for (std::int64_t begin = 0; begin < units; begin += args.units_per_group) {
+    const std::int64_t end = units - begin < args.units_per_group ? units : begin + args.units_per_group;
+    TileTreeSum subtree(count * kRowTile);
+    for (std::int64_t unit = begin; unit < end; ++unit) {
+      weights.load(down, first_row, unit);
+      weights.multiply(args.in, rows, count, unit, subtree.next());
+      subtree.add();
     }
-    const bool ends_group = (unit + 1) % args.units_per_group == 0 || unit + 1 == units;
-    if (!ends_group) continue;
-    RowLanes* group = p + unit / args.units_per_group * kTokenTile;
-    for (std::int64_t i = picks.begin; i < picks.end; ++i) {
-      const float weight = args.weights[args.picks.picks[i]];
-      RowLanes& sum = group[args.picks.tokens[i] - first_token];
-      for (int r = 0; r < kRowTile; ++r)
-        sum.lane[r] = std::fma(weight, t[i - picks.begin].lane[r], sum.lane[r]);
+    const float* t = subtree.total();
+    float* group = p + begin / args.units_per_group * kTokenTile * kRowTile;
+    for (std::int64_t i = 0; i < count; ++i) {
+      const float weight = args.weights[rows[i]];
+      float* sum = group + (args.picks.tokens[picks.begin + i] - first_token) * kRowTile;
+      for (int r = 0; r < kRowTile; ++r) sum[r] = std::fma(weight, t[i * kRowTile + r], sum[r]);
     }
   }
 }
@@ -81,25 +81,30 @@ inline void moe_down(const MoeDownArgs& args, Items tiles) {
   const std::int64_t out_width = args.down[0].rows;
   const std::int64_t units = units_of<UnitTile<F>>(args.down[0].columns);
   const std::int64_t groups = (units + args.units_per_group - 1) / args.units_per_group;
-  auto* p = reinterpret_cast<RowLanes*>(args.scratch);  // [groups][kTokenTile]
+  float* p = args.scratch;  // [groups][kTokenTile][kRowTile]
   for (std::int64_t tile = tiles.begin; tile < tiles.end; ++tile) {
     const std::int64_t first_row = tile * kRowTile;
     const std::int64_t rows = out_width - first_row < kRowTile ? out_width - first_row : kRowTile;
     for (std::int64_t first = 0; first < args.tokens; first += kTokenTile) {
       const std::int64_t end = args.tokens - first < kTokenTile ? args.tokens : first + kTokenTile;
-      for (std::int64_t i = 0; i < groups * kTokenTile; ++i) p[i] = {};
+      for (std::int64_t i = 0; i < moe_down_scratch(groups); ++i) p[i] = 0;
       for (std::int64_t expert = 0; expert < args.picks.experts; ++expert) {
         const std::int64_t last = args.picks.begin[expert + 1];
         const std::int64_t from = first_of_token(args.picks.tokens, args.picks.begin[expert], last, first);
         const std::int64_t to = first_of_token(args.picks.tokens, from, last, end);
         if (from < to) add_expert<F>(args, args.down[expert], first_row, first, {from, to}, p);
       }
-      for (std::int64_t token = first; token < end; ++token) {
-        TreeSum<RowLanes> sum;
-        for (std::int64_t group = 0; group < groups; ++group) sum.add(p[group * kTokenTile + token - first]);
-        const RowLanes y = sum.total();
-        for (std::int64_t r = 0; r < rows; ++r) args.out[token * out_width + first_row + r] = y.lane[r];
+      const std::int64_t lanes = (end - first) * kRowTile;
+      TileTreeSum sum(lanes);
+      for (std::int64_t group = 0; group < groups; ++group) {
+        float* next = sum.next();
+        for (std::int64_t i = 0; i < lanes; ++i) next[i] = p[group * kTokenTile * kRowTile + i];
+        sum.add();
       }
+      const float* y = sum.total();
+      for (std::int64_t token = first; token < end; ++token)
+        for (std::int64_t r = 0; r < rows; ++r)
+          args.out[token * out_width + first_row + r] = y[(token - first) * kRowTile + r];
     }
   }
 }

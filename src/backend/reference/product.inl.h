@@ -1,16 +1,40 @@
 // Products y = x * W^T, for every storage format by its rule. A unit (32 or 256 columns) of a tile of rows is
 // decoded once and multiplied with a tile of tokens; vector lanes run along rows.
 
-/// One value for each row of a tile.
-struct RowLanes {
-  float lane[kRowTile];
+/// TreeSum for many streams side by side: `lanes` trees that grow together, added in place.
+template <std::int64_t kMostLanes>
+class LaneTreeSum {
+ public:
+  EIDER_ALWAYS_INLINE explicit LaneTreeSum(std::int64_t lanes) : lanes_(lanes) {}
+
+  /// Where the streams' next values go; add() then takes them in.
+  EIDER_ALWAYS_INLINE float* next() { return subtree_[depth_]; }
+  EIDER_ALWAYS_INLINE void add() {
+    ++depth_;
+    for (std::uint64_t digits = count_++; (digits & 1) != 0; digits >>= 1) join();
+  }
+  /// The trees of what was added, at least one value each.
+  EIDER_ALWAYS_INLINE const float* total() {
+    while (depth_ > 1) join();
+    return subtree_[0];
+  }
+
+ private:
+  EIDER_ALWAYS_INLINE void join() {
+    --depth_;
+    float* left = subtree_[depth_ - 1];
+    const float* right = subtree_[depth_];
+    for (std::int64_t i = 0; i < lanes_; ++i) left[i] = left[i] + right[i];
+  }
+
+  float subtree_[40][kMostLanes];  // complete subtrees, the larger ones first; 40 serve 2^39 values
+  std::int64_t lanes_;
+  std::int64_t depth_ = 0;
+  std::uint64_t count_ = 0;
 };
 
-EIDER_ALWAYS_INLINE RowLanes operator+(const RowLanes& a, const RowLanes& b) {
-  RowLanes sum;
-  for (int r = 0; r < kRowTile; ++r) sum.lane[r] = a.lane[r] + b.lane[r];
-  return sum;
-}
+/// Rows and tokens of a tile side by side: [kTokenTile][kRowTile].
+using TileTreeSum = LaneTreeSum<kTokenTile * kRowTile>;
 
 /// Quantises activations in groups of kUnit columns.
 template <int kUnit>
@@ -57,8 +81,15 @@ EIDER_ALWAYS_INLINE std::int32_t dot(const std::int16_t* a, const std::int16_t* 
   return sum;
 }
 
-/// One unit of a tile of rows, decoded: load() it, then partial() is its part of the product with one input
-/// row.
+/// The blocks of a row; past the last row, of the last one, so that a tile is always full.
+template <class F>
+EIDER_ALWAYS_INLINE const typename F::Block* row_blocks(const Matrix& matrix, std::int64_t row) {
+  const std::int64_t real = row < matrix.rows ? row : matrix.rows - 1;
+  return reinterpret_cast<const typename F::Block*>(matrix.data + real * matrix.row_bytes);
+}
+
+/// One unit of a tile of rows, decoded: load() it, then multiply() gives its part of the product with input
+/// rows rows[0..count), count <= kTokenTile: parts [count][kRowTile].
 template <class F, ProductRule kRule = F::kProduct>
 struct UnitTile;
 
@@ -76,19 +107,20 @@ struct UnitTile<F, ProductRule::kFloat> {
     const std::int64_t left = matrix.columns - unit * kColumns;
     columns = left < kColumns ? left : kColumns;
     for (std::int64_t r = 0; r < kRowTile; ++r) {
-      const std::int64_t row = first_row + r < matrix.rows ? first_row + r : matrix.rows - 1;
-      const auto* blocks =
-          reinterpret_cast<const typename F::Block*>(matrix.data + row * matrix.row_bytes) + unit * kColumns;
+      const auto* blocks = row_blocks<F>(matrix, first_row + r) + unit * kColumns;
       for (std::int64_t i = 0; i < columns; ++i) F::decode(blocks[i], &weight[i][r]);
     }
   }
 
-  EIDER_ALWAYS_INLINE RowLanes partial(const ProductInput& in, std::int64_t row, std::int64_t unit) const {
-    const float* x = in.values + row * input_width + unit * kColumns;
-    RowLanes sum = {};
-    for (std::int64_t i = 0; i < columns; ++i)
-      for (int r = 0; r < kRowTile; ++r) sum.lane[r] = std::fma(weight[i][r], x[i], sum.lane[r]);
-    return sum;
+  EIDER_ALWAYS_INLINE void multiply(const ProductInput& in, const std::int32_t* rows, std::int64_t count,
+                                    std::int64_t unit, float* parts) const {
+    for (std::int64_t i = 0; i < count; ++i) {
+      const float* x = in.values + rows[i] * input_width + unit * kColumns;
+      float sum[kRowTile] = {};
+      for (std::int64_t k = 0; k < columns; ++k)
+        for (int r = 0; r < kRowTile; ++r) sum[r] = std::fma(weight[k][r], x[k], sum[r]);
+      for (int r = 0; r < kRowTile; ++r) parts[i * kRowTile + r] = sum[r];
+    }
   }
 };
 
@@ -116,32 +148,45 @@ struct IntegerUnitTile {
   float scale[kRowTile];
   float min[kRowTile];
 
+  // Here and in multiply(), all of one step before all of the next: what was just stored in small pieces is
+  // slow to load in large ones.
   EIDER_ALWAYS_INLINE void load(const Matrix& matrix, std::int64_t first_row, std::int64_t unit) {
+    Unit units[kRowTile];
+    for (std::int64_t r = 0; r < kRowTile; ++r)
+      F::unpack(row_blocks<F>(matrix, first_row + r)[unit], units[r]);
     for (std::int64_t r = 0; r < kRowTile; ++r) {
-      const std::int64_t row = first_row + r < matrix.rows ? first_row + r : matrix.rows - 1;
-      const auto* blocks = reinterpret_cast<const typename F::Block*>(matrix.data + row * matrix.row_bytes);
-      Unit unpacked;
-      F::unpack(blocks[unit], unpacked);
-      scale[r] = unpacked.scale;
-      expand(unpacked, code[r], min_code[r], min[r]);
+      scale[r] = units[r].scale;
+      expand(units[r], code[r], min_code[r], min[r]);
     }
   }
 
-  EIDER_ALWAYS_INLINE RowLanes partial(const ProductInput& in, std::int64_t row, std::int64_t unit) const {
-    const std::int64_t at = unit * in.quantized.rows + row;
-    const std::int16_t* codes = in.quantized.codes + at * kUnit;
-    const std::int16_t* sums = in.quantized.sums + at * kSums;
-    const float input_scale = in.quantized.scales[at];
-    std::int32_t dots[kRowTile];
-    for (int r = 0; r < kRowTile; ++r) dots[r] = dot<kUnit>(code[r], codes);
-    RowLanes u;
-    for (int r = 0; r < kRowTile; ++r) u.lane[r] = static_cast<float>(dots[r]) * (scale[r] * input_scale);
-    if constexpr (F::kHasMin) {
-      for (int r = 0; r < kRowTile; ++r) dots[r] = dot<kSums>(min_code[r], sums);
-      for (int r = 0; r < kRowTile; ++r)
-        u.lane[r] = std::fma(min[r] * input_scale, static_cast<float>(dots[r]), u.lane[r]);
+  EIDER_ALWAYS_INLINE void multiply(const ProductInput& in, const std::int32_t* rows, std::int64_t count,
+                                    std::int64_t unit, float* parts) const {
+    const QuantizedRows& x = in.quantized;
+    const std::int64_t first = unit * x.rows;
+    std::int32_t dots[kTokenTile][kRowTile];
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::int16_t* codes = x.codes + (first + rows[i]) * kUnit;
+      for (int r = 0; r < kRowTile; ++r) dots[i][r] = dot<kUnit>(code[r], codes);
     }
-    return u;
+    for (std::int64_t i = 0; i < count; ++i) {
+      const float input_scale = x.scales[first + rows[i]];
+      for (int r = 0; r < kRowTile; ++r)
+        parts[i * kRowTile + r] = static_cast<float>(dots[i][r]) * (scale[r] * input_scale);
+    }
+    if constexpr (F::kHasMin) {
+      for (std::int64_t i = 0; i < count; ++i) {
+        const std::int16_t* sums = x.sums + (first + rows[i]) * kSums;
+        for (int r = 0; r < kRowTile; ++r) dots[i][r] = dot<kSums>(min_code[r], sums);
+      }
+      for (std::int64_t i = 0; i < count; ++i) {
+        const float input_scale = x.scales[first + rows[i]];
+        for (int r = 0; r < kRowTile; ++r) {
+          float& part = parts[i * kRowTile + r];
+          part = std::fma(min[r] * input_scale, static_cast<float>(dots[i][r]), part);
+        }
+      }
+    }
   }
 };
 
@@ -166,17 +211,18 @@ inline void product(const ProductArgs& args, Items tiles) {
         args.weight.rows - first_row < kRowTile ? args.weight.rows - first_row : kRowTile;
     for (std::int64_t first = 0; first < args.count; first += kTokenTile) {
       const std::int64_t count = args.count - first < kTokenTile ? args.count - first : kTokenTile;
-      TreeSum<RowLanes> sums[kTokenTile];
+      TileTreeSum sums(count * kRowTile);
       for (std::int64_t unit = 0; unit < units; ++unit) {
         weights.load(args.weight, first_row, unit);
-        for (std::int64_t i = 0; i < count; ++i)
-          sums[i].add(weights.partial(args.in, args.input_rows[first + i], unit));
+        weights.multiply(args.in, args.input_rows + first, count, unit, sums.next());
+        sums.add();
       }
+      const float* y = sums.total();
       for (std::int64_t i = 0; i < count; ++i) {
-        const RowLanes y = sums[i].total();
         float* out = args.out + args.output_rows[first + i] * args.weight.rows + first_row;
         for (std::int64_t r = 0; r < rows; ++r)
-          out[r] = args.bias == nullptr ? y.lane[r] : y.lane[r] + args.bias[first_row + r];
+          out[r] =
+              args.bias == nullptr ? y[i * kRowTile + r] : y[i * kRowTile + r] + args.bias[first_row + r];
       }
     }
   }
