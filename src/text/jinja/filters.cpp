@@ -232,7 +232,7 @@ Value to_json_text(Interpreter& interpreter, const Value& self, const Arguments&
   if (indent == nullptr) indent = arguments.find(0, "indent");
   if (indent != nullptr && (indent->integer() != nullptr || indent->string() != nullptr)) {
     style.multi_line = true;
-    style.item_separator = std::string_view(",");
+    style.item_separator = ',';
     const std::int64_t width =
         indent->integer() != nullptr ? std::clamp<std::int64_t>(*indent->integer(), 0, 1000) : 0;
     style.indent =
