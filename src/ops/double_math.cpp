@@ -44,30 +44,21 @@ double power_of_two(std::int64_t exponent) {
   return std::bit_cast<double>(static_cast<std::uint64_t>(exponent + 1023) << 52);
 }
 
-// The Taylor coefficients of a function, its first terms left out. Beyond the interval of reduction the first
-// omitted terms are below 2^-60 of the result, so that nothing is gained by a minimax fit.
-constexpr std::array<double, 13> kExpFromSquare = [] {
-  std::array<double, 13> c{};
-  for (int i = 0; i < 13; ++i) c[static_cast<std::size_t>(i)] = inverse_factorial(i + 2);
+template <std::size_t N, class F>
+constexpr std::array<double, N> coefficients(F term) {
+  std::array<double, N> c{};
+  for (std::size_t i = 0; i < N; ++i) c[i] = term(static_cast<int>(i));
   return c;
-}();
-constexpr std::array<double, 8> kSinFromCube = [] {
-  std::array<double, 8> c{};
-  for (int i = 0; i < 8; ++i)
-    c[static_cast<std::size_t>(i)] = (i % 2 == 0 ? -1 : 1) * inverse_factorial(2 * i + 3);
-  return c;
-}();
-constexpr std::array<double, 8> kCosFromFourth = [] {
-  std::array<double, 8> c{};
-  for (int i = 0; i < 8; ++i)
-    c[static_cast<std::size_t>(i)] = (i % 2 == 0 ? 1 : -1) * inverse_factorial(2 * i + 4);
-  return c;
-}();
-constexpr std::array<double, 11> kLogFromSquare = [] {
-  std::array<double, 11> c{};
-  for (int i = 0; i < 11; ++i) c[static_cast<std::size_t>(i)] = 2.0 / (2 * i + 3);
-  return c;
-}();
+}
+
+// Taylor series without their first terms. On the reduced intervals the first omitted term is below 2^-60 of
+// the result, so that a minimax fit would gain nothing.
+constexpr auto kExpFromSquare = coefficients<13>([](int i) { return inverse_factorial(i + 2); });
+constexpr auto kSinFromCube =
+    coefficients<8>([](int i) { return (i % 2 == 0 ? -1 : 1) * inverse_factorial(2 * i + 3); });
+constexpr auto kCosFromFourth =
+    coefficients<8>([](int i) { return (i % 2 == 0 ? 1 : -1) * inverse_factorial(2 * i + 4); });
+constexpr auto kAtanhFromCube = coefficients<11>([](int i) { return 2.0 / (2 * i + 3); });
 
 // sin and cos of r + rest, |r| <= pi / 4 and rest its rounding error.
 SinCos sincos_reduced(double r, double rest) {
@@ -102,7 +93,7 @@ double log64(double x) {
   const double f = m - 1;
   const double s = f / (2 + f);
   const double square = s * s;
-  const double tail = square * polynomial(kLogFromSquare, square);
+  const double tail = square * polynomial(kAtanhFromCube, square);
   // The upper part of ln 2 has 32 bits, so that its multiples by an exponent are exact.
   const double n = static_cast<double>(exponent);
   const double small = s * (f - tail) - n * 0x1.a39ef35793c76p-33;
