@@ -18,6 +18,7 @@ for target in build/fuzz/tests/fuzz/*_fuzz; do
   name=$(basename "$target")
   corpus=build/fuzz/corpus/$name log=build/fuzz/findings/$name.log
   mkdir -p "$corpus"
+  cp -n tests/fuzz/seeds/"$name"/* "$corpus" 2>/dev/null || true
   if "$target" -max_total_time="$seconds" -rss_limit_mb=2048 -timeout=20 -print_final_stats=1 \
     -artifact_prefix="build/fuzz/findings/$name-" "$corpus" >"$log" 2>&1; then
     runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")

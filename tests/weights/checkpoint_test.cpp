@@ -170,6 +170,16 @@ TEST(Checkpoint, ErrorsOfGet) {
   EXPECT_FALSE(*absent);
 }
 
+TEST(Checkpoint, SeedsOfTheFuzzTargetsOpen) {
+  int count = 0;
+  for (const auto& seed : std::filesystem::directory_iterator(EIDER_TEST_DATA "/../fuzz/seeds/gguf_fuzz")) {
+    const auto checkpoint = Checkpoint::open(seed.path().string());
+    EXPECT_TRUE(checkpoint) << checkpoint.error().message();
+    ++count;
+  }
+  EXPECT_EQ(count, 3);
+}
+
 class RealModel : public testing::Test {
  protected:
   void SetUp() override {

@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""Writes the inputs that the fuzz targets of the readers start from: tests/fuzz/seeds/<target>/*. They are committed;
+run this only to change them. Needs the gguf package."""
+import json
+import pathlib
+import struct
+
+import gguf
+import numpy as np
+
+SEEDS = pathlib.Path(__file__).resolve().parent / "seeds"
+HIDDEN = 4
+
+
+def gguf_seed(name, architecture, tensors, settle=lambda writer: None):
+    writer = gguf.GGUFWriter(SEEDS / "gguf_fuzz" / f"{name}.gguf", architecture)
+    writer.add_block_count(1)
+    writer.add_context_length(64)
+    writer.add_embedding_length(HIDDEN)
+    writer.add_feed_forward_length(2)
+    writer.add_head_count(2)
+    writer.add_head_count_kv(1)
+    writer.add_layer_norm_rms_eps(1e-5)
+    settle(writer)
+    for tensor, shape in tensors.items():
+        writer.add_tensor(tensor, np.ones(shape, dtype=np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def yarn_and_tokenizer(writer):
+    writer.add_rope_scaling_type(gguf.RopeScalingType.YARN)
+    writer.add_rope_scaling_factor(2.0)
+    writer.add_tokenizer_model("llama")
+    writer.add_token_list(["a", "b"])
+    writer.add_token_scores([0.0, 1.0])
+    writer.add_token_types([1, 3])
+    writer.add_bos_token_id(1)
+
+
+def experts(writer):
+    writer.add_expert_count(2)
+    writer.add_expert_used_count(1)
+
+
+def gemma(writer):
+    writer.add_sliding_window(8)
+    writer.add_array("gemma3.attention.sliding_window_pattern", [True])
+    writer.add_custom_alignment(64)
+
+
+def safetensors_seed(name, tensors):
+    header, data = {}, b""
+    for tensor, (dtype, shape, content) in tensors.items():
+        header[tensor] = {"dtype": dtype, "shape": shape, "data_offsets": [len(data), len(data) + len(content)]}
+        data += content
+    text = json.dumps(header, separators=(",", ":")).encode()
+    (SEEDS / "safetensors_fuzz" / name).write_bytes(struct.pack("<Q", len(text)) + text + data)
+
+
+def config_seed(name, config):
+    (SEEDS / "config_fuzz" / name).write_text(json.dumps(config))
+
+
+def main():
+    for target in ("gguf_fuzz", "safetensors_fuzz", "config_fuzz"):
+        (SEEDS / target).mkdir(parents=True, exist_ok=True)
+    embeddings = {"token_embd.weight": (2, HIDDEN)}
+    gguf_seed("llama", "llama", embeddings | {"blk.0.attn_q.weight": (4, HIDDEN), "blk.0.attn_k.bias": (2,),
+                                              "rope_freqs.weight": (1,)}, yarn_and_tokenizer)
+    gguf_seed("qwen3moe", "qwen3moe", embeddings | {"blk.0.ffn_gate_up_exps.weight": (2, 4, HIDDEN),
+                                                    "blk.0.ffn_down_exps.weight": (2, HIDDEN, 2),
+                                                    "blk.0.attn_qkv.weight": (8, HIDDEN)}, experts)
+    gguf_seed("gemma3", "gemma3", embeddings | {"blk.0.ffn_norm.weight": (HIDDEN,)}, gemma)
+
+    safetensors_seed("experts", {"model.norm.weight": ("BF16", [2], b"abcd"),
+                                 "model.layers.0.mlp.experts.gate_up_proj": ("F32", [2, 2, 1], bytes(16)),
+                                 "scalar": ("I64", [], bytes(8))})
+    safetensors_seed("unaligned", {"language_model.model.embed_tokens.weight": ("U8", [1], b"a"),
+                                   "b": ("F16", [1, 1], b"bb")})
+
+    config_seed("nested", {"model_type": "gemma3", "text_config": {
+        "hidden_size": 8, "rope_parameters": {
+            "full_attention": {"rope_type": "linear", "factor": 8.0, "rope_theta": 1e6},
+            "sliding_attention": {"rope_type": "default", "rope_theta": 1e4}}, "layer_types": ["full_attention"]}})
+    config_seed("flat", {"model_type": "qwen3_moe", "num_local_experts": 4, "mlp_only_layers": [1], "dtype": "bfloat16",
+                         "rope_scaling": {"type": "yarn", "factor": 4.0}, "use_sliding_window": False,
+                         "sliding_window": None})
+
+
+if __name__ == "__main__":
+    main()
