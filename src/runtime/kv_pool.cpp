@@ -12,9 +12,9 @@ namespace {
 
 // A kind's first slab holds this many blocks and each further one doubles the kind's memory, until a slab
 // would pass kMaxSlabBytes: a long decode then meets a new slab (the only allocation of a step) ever more
-// rarely, while a large pool never holds much more than it needs.
+// rarely, while a large pool holds little more than it needs and no single step waits long for zeroed memory.
 constexpr std::int64_t kFirstSlabBlocks = 4;
-constexpr std::int64_t kMaxSlabBytes = std::int64_t{256} << 20;
+constexpr std::int64_t kMaxSlabBytes = std::int64_t{64} << 20;
 
 constexpr double kMiB = 1024.0 * 1024.0;
 

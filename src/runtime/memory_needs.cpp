@@ -10,10 +10,6 @@ std::int64_t most_blocks(std::int64_t positions) {
   return (positions + 2 * kKvBlockPositions - 2) / kKvBlockPositions;
 }
 
-double gib(std::int64_t bytes) {
-  return static_cast<double>(bytes) / (1024.0 * 1024.0 * 1024.0);
-}
-
 }  // namespace
 
 std::int64_t kv_bytes(const std::vector<KvKind>& kinds, KvType type, std::int64_t context,
@@ -40,15 +36,6 @@ MemoryNeeds memory_needs(const Model& model, const Backend& backend, const Engin
       std::min(kMaxContext, options.context > 0 ? options.context : model.max_position_embeddings);
   return {model.checkpoint->weight_bytes(), backend.working_memory(model.plan, compile),
           kv_bytes(model.plan.kv_kinds, options.kv_type, context, options.max_batch_tokens)};
-}
-
-Status check_memory(const MemoryNeeds& needs, std::int64_t available) {
-  if (needs.total() <= available) return {};
-  return error(
-      "not enough memory: weights {:.2f} GiB, KV cache {:.2f} GiB and working memory {:.2f} GiB are {:.2f} "
-      "GiB, but "
-      "{:.2f} GiB can be had; use a smaller context (-c), --kv-type f16 or a smaller model",
-      gib(needs.weights), gib(needs.kv), gib(needs.working), gib(needs.total()), gib(available));
 }
 
 }  // namespace eider

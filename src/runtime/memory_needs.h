@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/result.h"
 #include "model/model.h"
 #include "ops/backend.h"
 #include "runtime/engine.h"
@@ -26,8 +25,5 @@ std::int64_t kv_bytes(const std::vector<KvKind>& kinds, KvType type, std::int64_
 
 /// `options.context` 0: the model's own.
 MemoryNeeds memory_needs(const Model& model, const Backend& backend, const EngineOptions& options);
-
-/// One line with advice where `needs` is more than `available` bytes.
-Status check_memory(const MemoryNeeds& needs, std::int64_t available);
 
 }  // namespace eider

@@ -47,18 +47,5 @@ TEST(MemoryNeeds, WindowsAreAnUpperBoundOnWhatASessionHolds) {
             2 * kv_block_bytes(sliding_kind(1024), KvType::kF16));
 }
 
-TEST(MemoryNeeds, SaysInOneLineWhatDoesNotFit) {
-  const std::int64_t gib = std::int64_t{1} << 30;
-  const MemoryNeeds needs{2 * gib, gib / 2, gib};
-  EXPECT_EQ(needs.total(), 3 * gib + gib / 2);
-  EXPECT_TRUE(check_memory(needs, needs.total()).ok());
-  const Status status = check_memory(needs, needs.total() - 1);
-  ASSERT_FALSE(status.ok());
-  for (const char* word : {"2.00 GiB", "1.00 GiB", "0.50 GiB", "3.50 GiB", "-c"}) {
-    EXPECT_NE(status.error().message().find(word), std::string::npos) << word;
-  }
-  EXPECT_EQ(status.error().message().find('\n'), std::string::npos);
-}
-
 }  // namespace
 }  // namespace eider
