@@ -50,16 +50,14 @@ need_tool() {
   command -v "$1" >/dev/null || fail "no $1: install $2 (README.md lists what eider needs)"
 }
 
-# build PRESET [TARGET...]: configures where that was not done yet, and builds. Only a first build shows its progress.
+# build PRESET [TARGET...]: configures where that was not done yet, and builds.
 build() {
-  local preset=$1 targets=() quiet=(-- --quiet)
+  local preset=$1 targets=()
   shift
   [ $# -eq 0 ] || targets=(--target "$@")
-  if [ ! -f "build/$preset/build.ninja" ]; then
-    configure "$preset"
-    quiet=()
-  fi
-  cmake --build --preset "$preset" "${targets[@]}" "${quiet[@]}" >&2 || fail "the $preset build failed, see above"
+  [ -f "build/$preset/build.ninja" ] || configure "$preset"
+  cmake --build --preset "$preset" "${targets[@]}" | sed -u '/no work to do\|Re-checking globbed/d' >&2 ||
+    fail "the $preset build failed, see above"
 }
 
 configure() {
@@ -67,7 +65,7 @@ configure() {
   need_space . 2000 "the $preset build"
   mkdir -p "build/$preset"
   if ! cmake --preset "$preset" >"$log" 2>&1; then
-    reason=$(grep -A 3 -m 1 'CMake Error' "$log" | tr -s '\n ' ' ')
+    reason=$(grep -A 3 -m 1 'CMake Error' "$log" | tr -s '\n ' ' ') || true
     fail "cmake could not configure the $preset build: $reason(all of it: $log)"
   fi
 }
