@@ -71,10 +71,10 @@ MappedFile::~MappedFile() {
 void advise_read_ahead(std::span<const std::byte> mapped) {
   if (mapped.empty()) return;
   const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-  const auto begin = reinterpret_cast<std::uintptr_t>(mapped.data());
-  const std::uintptr_t first_page = begin / page * page;
+  const std::size_t into_page = reinterpret_cast<std::uintptr_t>(mapped.data()) % page;
+  void* first_page = const_cast<std::byte*>(mapped.data()) - into_page;
   // Advice only: what the kernel makes of it changes no result, so its answer is not looked at.
-  (void)::madvise(reinterpret_cast<void*>(first_page), begin - first_page + mapped.size(), MADV_WILLNEED);
+  (void)::madvise(first_page, into_page + mapped.size(), MADV_WILLNEED);
 }
 
 }  // namespace eider

@@ -61,10 +61,6 @@ constexpr GgufName kExperts[] = {
     {"ffn_up_exps.weight", "up_proj", GgufRole::kExperts},
     {"ffn_down_exps.weight", "down_proj", GgufRole::kExperts},
     {"ffn_gate_up_exps.weight", "", GgufRole::kGateUpExperts},
-    // Layers of mlp_only_layers.
-    {"ffn_gate.weight", "mlp.gate_proj.weight"},
-    {"ffn_up.weight", "mlp.up_proj.weight"},
-    {"ffn_down.weight", "mlp.down_proj.weight"},
 };
 
 constexpr GgufArchitecture kArchitectures[] = {

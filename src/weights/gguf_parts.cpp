@@ -83,6 +83,16 @@ Status check_key(const GgufPart& part, std::string_view key, std::int64_t expect
                value ? std::to_string(*value) : "missing", expected);
 }
 
+/// The first part's split.count against its file's name.
+Status check_count(const std::optional<SplitName>& name, const std::optional<std::int64_t>& stored) {
+  if (stored.value_or(1) == (name ? name->count : 1)) return {};
+  const std::string key = stored ? std::to_string(*stored) : "missing";
+  const std::string parts = name ? fmt::format("{} parts", name->count) : "nothing of parts";
+  return error(
+      "metadata key split.count is {}, but the file's name says {}; parts are named NAME-00001-of-0000N.gguf",
+      key, parts);
+}
+
 /// Tensors of all parts: as many as announced, none twice.
 Status check_tensors(const std::vector<GgufPart>& parts) {
   std::unordered_set<std::string_view> names;
@@ -105,12 +115,7 @@ Result<std::vector<GgufPart>> open_gguf_parts(const std::string& path) {
   parts.push_back(std::move(first));
 
   const std::optional<SplitName> name = parse_split_name(path);
-  if (name ? name->count != count : count != 1)
-    return error(
-        "{}: metadata key split.count is {}, but the file's name says {}; parts are named "
-        "NAME-00001-of-0000N.gguf",
-        path, stored_count ? std::to_string(count) : "missing",
-        name ? std::to_string(name->count) + " parts" : "nothing of parts");
+  EIDER_TRY_STATUS(check_count(name, stored_count).context(path));
   if (count == 1) return parts;
   if (name->part != 1)
     return error("{}: part {} of {}; give the first, {}", path, name->part, count, part_path(*name, 1));
