@@ -21,9 +21,9 @@ SURE_MARGIN = 0.3  # a greedy step with a smaller one may rightly differ
 
 
 def eider_json(program: str, *arguments: str) -> dict:
-    finished = subprocess.run([program, *map(str, arguments), "--json"], stdout=subprocess.PIPE, check=False)
+    finished = subprocess.run([program, *map(str, arguments), "--json"], capture_output=True, text=True, check=False)
     if finished.returncode != 0:
-        sys.exit(f"conformance.py: {program} {' '.join(map(str, arguments))} failed with {finished.returncode}")
+        sys.exit(f"conformance.py: {program} {' '.join(map(str, arguments))}: {finished.stderr.strip()}")
     return json.loads(finished.stdout)
 
 
