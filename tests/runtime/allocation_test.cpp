@@ -29,6 +29,13 @@ void* operator new(std::size_t bytes) {
 void* operator new[](std::size_t bytes) {
   return counted_allocation(bytes);
 }
+// std::stable_sort and others ask in this way.
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  return counted_allocation(bytes);
+}
+void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept {
+  return counted_allocation(bytes);
+}
 void operator delete(void* memory) noexcept {
   std::free(memory);
 }
