@@ -240,6 +240,17 @@ TEST(Sampler, FiltersAlwaysLeaveOne) {
   }
 }
 
+// Equal weights have exact sums, so that the boundary itself can be tested: at least the share, and no more.
+TEST(Sampler, HeadsThatReachTheirShareExactlyEndThere) {
+  const std::vector<float> logits(8, 0.5f);
+  SamplerOptions options = plain();
+  options.top_p = 0.5f;
+  EXPECT_EQ(ids(candidates(options, logits)), (std::vector<TokenId>{0, 1, 2, 3}));
+  options = plain();
+  options.typical_p = 0.25f;
+  EXPECT_EQ(ids(candidates(options, logits)), (std::vector<TokenId>{0, 1}));
+}
+
 TEST(Sampler, DrawsTheFirstRankWhoseSumExceedsTheDraw) {
   std::mt19937 random(2);
   SamplerOptions options = plain();
@@ -349,7 +360,7 @@ TEST(Sampler, PenaltiesForgetTheCallBefore) {
   Sampler sampler = make(options, 3);
   const std::vector<TokenId> first = {0, 1, 1};
   EXPECT_EQ(sampler.candidates(logits, first)[0].id, 2);
-  const std::vector<TokenId> second = {2, 1};
+  const std::vector<TokenId> second = {1};
   EXPECT_EQ(sampler.candidates(logits, second)[0].id, 0);
 }
 
