@@ -52,9 +52,9 @@ Session& Session::operator=(Session&& other) noexcept {
 Status Session::check_room(std::int64_t count) const {
   if (count <= max_context_ - length()) return {};
   return error(
-      "the context is full: {} tokens and {} more do not fit in {}; use a larger context (-c) or a shorter "
+      "{} more tokens do not fit: the context of {} holds {} already; use a larger context (-c) or a shorter "
       "prompt",
-      length(), count, max_context_);
+      count, max_context_, length());
 }
 
 Status Session::reserve(std::int64_t count) {
