@@ -21,27 +21,43 @@ void relax() {
 #endif
 }
 
-/// Pauses before a waiting thread parks: some tens of microseconds, about what parking and waking costs.
-constexpr int kSpins = 1000;
+/// Most pauses before a waiting thread parks: some tens of microseconds, about what parking and waking costs.
+constexpr int kMostSpins = 1000;
+constexpr int kFewestSpins = 8;
 
-/// 0 where the pool has more threads than it may use CPUs: whoever spins then keeps the awaited thread from
-/// running.
-int spins_for(int threads) {
+/// True where the pool has more threads than CPUs: whoever spins then keeps the awaited thread from running.
+bool more_than_cpus(int threads) {
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
   // Fails only on machines of more than 1,024 CPUs.
-  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return kSpins;
-  return threads <= CPU_COUNT(&allowed) ? kSpins : 0;
+  return sched_getaffinity(0, sizeof(allowed), &allowed) == 0 && threads > CPU_COUNT(&allowed);
 }
 
-/// Returns when `counter` is no longer `seen`.
-void wait_while(const std::atomic<int>& counter, int seen, int spins) {
-  for (int i = 0; i < spins; ++i) {
-    if (counter.load(std::memory_order_acquire) != seen) return;
-    relax();
+/// Waits first by spinning, and the less so the more often that was in vain: on a busy machine the awaited
+/// thread needs the CPU that a spinning one would hold.
+class Waiter {
+ public:
+  explicit Waiter(int most_spins) : most_spins_(most_spins), spins_(most_spins) {}
+
+  /// Returns when `counter` is no longer `seen`.
+  void wait_while(const std::atomic<int>& counter, int seen) {
+    const int spins = spins_.load(std::memory_order_relaxed);
+    for (int i = 0; i < spins; ++i) {
+      if (counter.load(std::memory_order_acquire) != seen) {
+        if (spins < most_spins_)
+          spins_.store(std::min(most_spins_, spins + spins / 8 + 1), std::memory_order_relaxed);
+        return;
+      }
+      relax();
+    }
+    if (spins > kFewestSpins) spins_.store(spins / 2, std::memory_order_relaxed);
+    counter.wait(seen, std::memory_order_acquire);
   }
-  counter.wait(seen, std::memory_order_acquire);
-}
+
+ private:
+  const int most_spins_;
+  std::atomic<int> spins_;  // shared by all threads of a pool: an estimate, whose races do not matter
+};
 
 /// A counter that others wait for. int, because that is what a futex waits on directly.
 struct alignas(64) Counter {
@@ -56,10 +72,10 @@ struct alignas(64) Counter {
 }  // namespace
 
 struct ThreadPool::State {
-  explicit State(int count) : threads(count), spins(spins_for(count)) {}
+  explicit State(int count) : threads(count), waiter(more_than_cpus(count) ? 0 : kMostSpins) {}
 
   const int threads;
-  const int spins;
+  Waiter waiter;
   Counter runs;                                  // advanced when a run starts, and to stop
   Counter barriers;                              // advanced when all threads have come to a barrier
   alignas(64) std::atomic<int> arrived{0};       // at the current barrier
@@ -72,13 +88,13 @@ struct ThreadPool::State {
       arrived.store(0, std::memory_order_relaxed);  // before advance(), so before anyone can come again
       barriers.advance();
     } else {
-      wait_while(barriers.value, seen, spins);
+      waiter.wait_while(barriers.value, seen);
     }
   }
 
   void work(int thread) {
     for (int seen = 0;;) {
-      wait_while(runs.value, seen, spins);
+      waiter.wait_while(runs.value, seen);
       seen = runs.value.load(std::memory_order_relaxed);  // here, where the next run cannot have started yet
       if (body == nullptr) return;
       (*body)(thread);
@@ -117,8 +133,9 @@ void ThreadPool::barrier() {
 
 ThreadPool::Range ThreadPool::share(std::int64_t items, std::int64_t grain, int thread, int threads) {
   const std::int64_t grains = (items + grain - 1) / grain;
+  // Rounded up, so that a single grain falls to thread 0.
   const auto first_item = [&](std::int64_t owner) {
-    return std::min(items, grains * owner / threads * grain);
+    return std::min(items, (grains * owner + threads - 1) / threads * grain);
   };
   return {first_item(thread), first_item(thread + 1)};
 }

@@ -98,6 +98,10 @@ TEST(Share, CoversEveryItemOnceInMultiplesOfTheGrain) {
       }
 }
 
+TEST(Share, GivesASingleGrainToThreadZero) {
+  for (int threads : {1, 2, 16}) EXPECT_EQ(ThreadPool::share(40, 64, 0, threads).end, 40);
+}
+
 TEST(Share, DiffersByAtMostOneGrain) {
   for (int threads : {2, 3, 5, 16}) {
     std::int64_t least = 1000, most = 0;

@@ -49,7 +49,7 @@ Status PhaseBuilder::lower(const MoeRouteOp& op) {
                           op.normalize,
                           reinterpret_cast<std::int32_t*>(memory_.value(op.experts)),
                           memory_.value(op.weights)};
-  kernel_over_rows(Rows::kTokens, 1, 1, kernels_.moe_route, args);
+  kernel_over_rows(Rows::kTokens, 1, args.experts, kernels_.moe_route, args);
   return {};
 }
 
@@ -108,10 +108,11 @@ Status PhaseBuilder::lower(const MoeFfnOp& op) {
                                         part_of(items, at, row_tiles(intermediate)));
                          at += row_tiles(intermediate);
                        }
-                     }});
+                     },
+                     true});
 
   float* gated = shared_floats(workspace_.gated);
-  kernel_over_rows(Rows::kTokens, top_k * intermediate, kElementGrain,
+  kernel_over_rows(Rows::kTokens, top_k * intermediate, 1,
                    op.activation == Activation::kSilu ? kernels_.gated_silu : kernels_.gated_gelu_tanh,
                    ElementwiseArgs{shared_floats(workspace_.gate), shared_floats(workspace_.up), gated});
 

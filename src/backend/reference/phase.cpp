@@ -71,7 +71,7 @@ InputForm PhaseBuilder::input_form(ProductRule rule, const float* values, Rows r
 void PhaseBuilder::quantize(const InputForm& in) {
   if (in.rule == ProductRule::kFloat) return;
   const auto kernel = in.rule == ProductRule::kInteger256 ? kernels_.quantize_256 : kernels_.quantize_32;
-  over_rows(in.rows, in.rows_per_row * (in.columns / unit_columns(in.rule)), 1,
+  over_rows(in.rows, in.rows_per_row * (in.columns / unit_columns(in.rule)), unit_columns(in.rule),
             [=](const StepState& state, Items items, int) {
               kernel({in.values, in.columns, in.at(state).quantized}, items);
             });
@@ -92,7 +92,7 @@ Result<std::vector<Phase>> PhaseBuilder::build(const Op& op) {
 }
 
 Status PhaseBuilder::lower(const EmbedOp& op) {
-  over_rows(Rows::kTokens, 1, 1,
+  over_rows(Rows::kTokens, 1, op.table.columns(),
             [&op, out = memory_.value(op.out)](const StepState& state, Items tokens, int) {
               const std::int64_t width = op.table.columns();
               for (std::int64_t token = tokens.begin; token < tokens.end; ++token) {
@@ -109,7 +109,7 @@ Status PhaseBuilder::lower(const RmsNormOp& op) {
   const Value& in = plan_.value(op.in);
   const RmsNormArgs args{memory_.value(op.in), as_floats(op.weight), op.eps, in.width / op.groups,
                          memory_.value(op.out)};
-  kernel_over_rows(in.rows, op.groups, 1, kernels_.rms_norm, args);
+  kernel_over_rows(in.rows, op.groups, args.width, kernels_.rms_norm, args);
   return {};
 }
 
@@ -155,7 +155,8 @@ Status PhaseBuilder::lower(const LinearOp& op) {
 }
 
 Status PhaseBuilder::lower(const RopeTableOp& op) {
-  over_rows(Rows::kTokens, 1, 1,
+  constexpr std::int64_t kElementsPerAngle = 64;  // what a sine and a cosine cost
+  over_rows(Rows::kTokens, 1, static_cast<std::int64_t>(op.inv_freq.size()) * kElementsPerAngle,
             [&op, out = memory_.value(op.out)](const StepState& state, Items tokens, int) {
               const std::size_t pairs = op.inv_freq.size();
               for (std::int64_t token = tokens.begin; token < tokens.end; ++token) {
@@ -176,14 +177,14 @@ Status PhaseBuilder::lower(const RopeOp& op) {
   const Value& in = plan_.value(op.in);
   const RopeArgs args{memory_.value(op.in), memory_.value(op.table),         op.heads,
                       in.width / op.heads,  plan_.value(op.table).width / 2, memory_.value(op.out)};
-  kernel_over_rows(in.rows, op.heads, 1, kernels_.rope, args);
+  kernel_over_rows(in.rows, op.heads, args.head_dim, kernels_.rope, args);
   return {};
 }
 
 Status PhaseBuilder::lower(const StoreKvOp& op) {
   const KvBlockLayout layout = block_layout(plan_.kv_kinds[static_cast<std::size_t>(op.slot.kind)]);
   const auto kernel = kernels_.store_kv[static_cast<std::size_t>(options_.kv_type)];
-  over_rows(Rows::kTokens, layout.num_key_value_heads, 1,
+  over_rows(Rows::kTokens, layout.num_key_value_heads, layout.head_dim,
             [=, slot = op.slot, keys = memory_.value(op.keys), values = memory_.value(op.values)](
                 const StepState& state, Items items, int) {
               kernel({kv_rows(state, slot, layout), keys, values}, items);
@@ -211,7 +212,7 @@ Status PhaseBuilder::lower(const AttentionOp& op) {
 Status PhaseBuilder::lower(const AddOp& op) {
   const Value& out = plan_.value(op.out);
   const ElementwiseArgs args{memory_.value(op.a), memory_.value(op.b), memory_.value(op.out)};
-  kernel_over_rows(out.rows, out.width, kElementGrain, kernels_.add, args);
+  kernel_over_rows(out.rows, out.width, 1, kernels_.add, args);
   return {};
 }
 
@@ -219,12 +220,12 @@ Status PhaseBuilder::lower(const GatedActivationOp& op) {
   const Value& out = plan_.value(op.out);
   const ElementwiseArgs args{memory_.value(op.gate), memory_.value(op.up), memory_.value(op.out)};
   const auto kernel = op.activation == Activation::kSilu ? kernels_.gated_silu : kernels_.gated_gelu_tanh;
-  kernel_over_rows(out.rows, out.width, kElementGrain, kernel, args);
+  kernel_over_rows(out.rows, out.width, 1, kernel, args);
   return {};
 }
 
 Status PhaseBuilder::lower(const SelectRowsOp& op) {
-  over_rows(Rows::kLogits, 1, 1,
+  over_rows(Rows::kLogits, 1, plan_.value(op.in).width,
             [width = plan_.value(op.in).width, in = memory_.value(op.in), out = memory_.value(op.out)](
                 const StepState& state, Items rows, int) {
               for (std::int64_t row = rows.begin; row < rows.end; ++row)
@@ -237,7 +238,7 @@ Status PhaseBuilder::lower(const SelectRowsOp& op) {
 Status PhaseBuilder::lower(const SoftCapOp& op) {
   const Value& out = plan_.value(op.out);
   const SoftCapArgs args{memory_.value(op.in), op.cap, memory_.value(op.out)};
-  kernel_over_rows(out.rows, out.width, kElementGrain, kernels_.soft_cap, args);
+  kernel_over_rows(out.rows, out.width, 1, kernels_.soft_cap, args);
   return {};
 }
 

@@ -20,6 +20,8 @@ struct Phase {
   /// A thread's share begins at a multiple of this.
   std::int64_t grain = 1;
   std::function<void(const StepState&, Items, int thread)> run;
+  /// items() reads what the phase before wrote.
+  bool items_from_values = false;
 };
 
 /// The memory of an executable, sized by memory_needs().
@@ -55,8 +57,11 @@ struct InputForm {
   ProductInput at(const StepState& state) const;
 };
 
-/// Elements that a share of an elementwise operation is a multiple of: whole cache lines.
-inline constexpr std::int64_t kElementGrain = 64;
+/// The grain of items of `elements` floats each: what is less than that in all is left to one thread, because
+/// a barrier costs more.
+inline constexpr std::int64_t grain_of(std::int64_t elements) {
+  return elements < 4096 ? 4096 / elements : 1;
+}
 
 /// Rows of a step of the given sort.
 std::int64_t row_count(Rows rows, const StepState& state);
@@ -94,10 +99,11 @@ class PhaseBuilder {
   Status lower(const SelectRowsOp& op);
   Status lower(const SoftCapOp& op);
 
-  /// Appends a phase of `per_row` items for each row; run(state, items, thread).
+  /// Appends a phase of `per_row` items, of `elements` floats each, for each row; run(state, items, thread).
   template <class Run>
-  void over_rows(Rows rows, std::int64_t per_row, std::int64_t grain, Run run) {
-    phases_.push_back({[=](const StepState& state) { return row_count(rows, state) * per_row; }, grain, run});
+  void over_rows(Rows rows, std::int64_t per_row, std::int64_t elements, Run run) {
+    phases_.push_back(
+        {[=](const StepState& state) { return row_count(rows, state) * per_row; }, grain_of(elements), run});
   }
   /// Appends a phase of a number of items that the step does not change.
   template <class Run>
@@ -106,9 +112,9 @@ class PhaseBuilder {
   }
   /// Appends a phase of kernel(args, items) over rows.
   template <class Args>
-  void kernel_over_rows(Rows rows, std::int64_t per_row, std::int64_t grain, Kernels::Function<Args> kernel,
-                        const Args& args) {
-    over_rows(rows, per_row, grain, [=](const StepState&, Items items, int) { kernel(args, items); });
+  void kernel_over_rows(Rows rows, std::int64_t per_row, std::int64_t elements,
+                        Kernels::Function<Args> kernel, const Args& args) {
+    over_rows(rows, per_row, elements, [=](const StepState&, Items items, int) { kernel(args, items); });
   }
   /// A phase that quantises `in`, by the rule of its quantised form.
   void quantize(const InputForm& in);

@@ -28,18 +28,7 @@ class ReferenceExecutable final : public Executable {
     EIDER_CHECK(state.tokens() <= options_.max_tokens);
     EIDER_CHECK(row_count(Rows::kLogits, state) <= options_.max_logit_rows);
     logit_rows_ = row_count(Rows::kLogits, state);
-    pool_.run([&](int thread) {
-      for (const CompiledOp& op : ops_) {
-        for (const Phase& phase : op.phases) {
-          const auto [begin, end] = ThreadPool::share(phase.items(state), phase.grain, thread, pool_.size());
-          if (begin < end) phase.run(state, {begin, end}, thread);
-          pool_.barrier();
-        }
-        if (observer == nullptr) continue;
-        if (thread == 0) observe(op, state, *observer);
-        pool_.barrier();  // the next operation may write where this one's values lie
-      }
-    });
+    pool_.run([&](int thread) { walk(state, observer, thread); });
   }
 
   std::span<const float> logits() const override {
@@ -55,6 +44,34 @@ class ReferenceExecutable final : public Executable {
 
   ReferenceExecutable(const Plan& plan, const CompileOptions& options, ThreadPool& pool, Memory memory)
       : plan_(plan), options_(options), pool_(pool), memory_(std::move(memory)) {}
+
+  /// Who has worked since the last barrier.
+  enum class Worked { kNobody, kThreadZero, kAll };
+
+  /// One thread's way through the plan. Between two phases stands a barrier, unless both are so small that
+  /// thread 0 does all of them.
+  void walk(const StepState& state, const Observer* observer, int thread) {
+    Worked worked = Worked::kNobody;
+    const auto barrier = [&] {
+      pool_.barrier();
+      worked = Worked::kNobody;
+    };
+    for (const CompiledOp& op : ops_) {
+      for (const Phase& phase : op.phases) {
+        if (phase.items_from_values) barrier();
+        const std::int64_t items = phase.items(state);
+        const bool small = items <= phase.grain;
+        if (worked == Worked::kAll || (worked == Worked::kThreadZero && !small)) barrier();
+        worked = small ? Worked::kThreadZero : Worked::kAll;
+        const auto [begin, end] = ThreadPool::share(items, phase.grain, thread, pool_.size());
+        if (begin < end) phase.run(state, {begin, end}, thread);
+      }
+      if (observer == nullptr) continue;
+      barrier();
+      if (thread == 0) observe(op, state, *observer);
+      barrier();  // the next operation may write where this one's values lie
+    }
+  }
 
   void observe(const CompiledOp& op, const StepState& state, const Observer& observer) {
     for (ValueId output : op.outputs)
