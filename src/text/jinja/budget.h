@@ -31,12 +31,17 @@ class Budget {
   /// For work that reads `bytes` of text.
   void read(std::size_t bytes) { spend(1 + bytes / 64); }
 
-  /// For a new string of `bytes`; to be called before it is made.
-  void make_string(std::size_t bytes) {
-    if (bytes > limits_.string_bytes) throw failure("the template makes a string of {} bytes", bytes);
-    allocate(bytes);
-    read(bytes);
+  /// For a string of `size` bytes that grows by `added`.
+  void grow_string(std::size_t size, std::size_t added) {
+    if (added > limits_.string_bytes || size > limits_.string_bytes - added) {
+      throw failure("the template makes a string of more than {} bytes", limits_.string_bytes);
+    }
+    allocate(added);
+    read(added);
   }
+
+  /// For a new string of `bytes`; to be called before it is made.
+  void make_string(std::size_t bytes) { grow_string(0, bytes); }
 
   void allocate(std::size_t bytes) {
     if (bytes > limits_.bytes - bytes_) throw failure("the template needs more than {} bytes", limits_.bytes);

@@ -68,7 +68,7 @@ Value Interpreter::compute(const Concatenation& node) {
   std::string text;
   for (const ExpressionPtr& part : node.parts) {
     const std::string printed = to_text(evaluate(part), budget_);
-    budget_.make_string(text.size() + printed.size());
+    budget_.grow_string(text.size(), printed.size());
     text += printed;
   }
   return text;

@@ -91,7 +91,7 @@ Value indent(Interpreter& interpreter, const Value& self, const Arguments& argum
   std::string result;
   bool is_first = true;
   for (const std::string_view line : split_lines(text, false)) {
-    interpreter.budget().make_string(result.size() + margin.size() + line.size() + 1);
+    interpreter.budget().grow_string(result.size(), margin.size() + line.size() + 1);
     if (!is_first) result.push_back('\n');
     if (is_first ? first : blank || !line.empty()) result += margin;
     result += line;
@@ -102,11 +102,11 @@ Value indent(Interpreter& interpreter, const Value& self, const Arguments& argum
 
 Value truncate(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
   const std::string text = to_text(self, interpreter.budget());
-  const std::int64_t length = arguments.integer_or(0, "length", 255);
   const std::string_view end = arguments.text_or(2, "end", "...");
   const std::vector<std::string_view> parts = characters(text);
   const auto size = static_cast<std::int64_t>(parts.size());
-  if (size <= length + arguments.integer_or(3, "leeway", 5)) return text;
+  const std::int64_t length = std::clamp<std::int64_t>(arguments.integer_or(0, "length", 255), 0, size);
+  if (size - length <= arguments.integer_or(3, "leeway", 5)) return text;
   std::string kept;
   for (std::int64_t i = 0; i < length - text_length(end); ++i) kept += parts[static_cast<std::size_t>(i)];
   if (!arguments.truth_or(1, "killwords", false)) {

@@ -50,7 +50,7 @@ const Value* Interpreter::find_variable(std::string_view name) const {
 }
 
 void Interpreter::print(std::string_view text) {
-  budget_.allocate(text.size());
+  budget_.grow_string(output_.size(), text.size());
   output_.append(text);
 }
 
@@ -227,12 +227,13 @@ void Interpreter::bind_parameters(const MacroDefinition& definition, const Argum
   if (arguments.positional.size() > parameters.size()) {
     throw failure("macro '{}' takes not more than {} argument(s)", definition.name, parameters.size());
   }
-  for (const auto& [name, value] : arguments.named) {
+  for (const auto& argument : arguments.named) {
+    const std::string& name = argument.first;
     const bool known =
         std::ranges::any_of(parameters, [&](const auto& parameter) { return parameter.name == name; });
     if (!known && name != "caller")
       throw failure("macro '{}' takes no keyword argument '{}'", definition.name, name);
-    if (name == "caller") scope_->set(name, value);
+    if (name == "caller") scope_->set(name, argument.second);
   }
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     if (const Value* given = arguments.find(i, parameters[i].name)) {

@@ -123,7 +123,7 @@ Value join_texts(Interpreter& interpreter, const Value& self, const Arguments& a
   for (const Value& item : interpreter.iterate(arguments.require(0, "iterable"))->items) {
     if (item.string() == nullptr)
       throw failure("sequence item: expected str instance, {} found", type_name(item));
-    interpreter.budget().make_string(result.size() + self.string()->size() + item.string()->size());
+    interpreter.budget().grow_string(result.size(), self.string()->size() + item.string()->size());
     if (!std::exchange(is_first, false)) result += *self.string();
     result += *item.string();
   }
@@ -217,7 +217,7 @@ Value format_braces(Interpreter& interpreter, const Value& self, const Arguments
     const std::size_t index = field.empty() ? next++ : is_index ? std::stoul(std::string(field)) : SIZE_MAX;
     const std::string printed =
         to_text(arguments.require(index, is_index ? "" : field), interpreter.budget());
-    interpreter.budget().make_string(result.size() + printed.size());
+    interpreter.budget().grow_string(result.size(), printed.size());
     result += printed;
     rest.remove_prefix(end + 1);
   }

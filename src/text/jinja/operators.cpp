@@ -311,7 +311,7 @@ std::string format_percent(std::string_view text, const Value& arguments, Budget
   };
   std::string result;
   const auto append = [&](const std::string& part) {
-    budget.make_string(result.size() + part.size());
+    budget.grow_string(result.size(), part.size());
     result += part;
   };
   for (std::size_t i = 0; i < text.size(); ++i) {

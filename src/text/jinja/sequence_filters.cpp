@@ -90,11 +90,10 @@ Value join(Interpreter& interpreter, const Value& self, const Arguments& argumen
   for (const Value& item : elements(interpreter, self)) {
     const std::string text =
         to_text(attribute != nullptr ? follow(interpreter, item, *attribute) : item, interpreter.budget());
-    interpreter.budget().allocate(separator.size() + text.size());
+    interpreter.budget().grow_string(result.size(), separator.size() + text.size());
     if (!std::exchange(is_first, false)) result += separator;
     result += text;
   }
-  interpreter.budget().make_string(result.size());
   return result;
 }
 

@@ -71,7 +71,7 @@ class Printer {
 
  private:
   void append(std::string_view part) {
-    budget_.make_string(part.size());
+    budget_.grow_string(text_.size(), part.size());
     text_.append(part);
   }
 
