@@ -225,7 +225,6 @@ TEST(Executor, KvMemoryIsZeroed) {
   const auto memory = backend->allocate_kv(1000);
   ASSERT_TRUE(memory.ok());
   for (int i = 0; i < 1000; ++i) ASSERT_EQ(memory->data[i], std::byte{0});
-  EXPECT_FALSE(backend->allocate_kv(std::int64_t{1} << 60).ok());
 }
 
 }  // namespace
