@@ -1,0 +1,112 @@
+// The vector vocabulary of the kernels for AVX2 with FMA and F16C, and AVX-VNNI where the file is compiled for it: 8
+// lanes. What each function does: simd_avx512.inl.h.
+
+inline constexpr int kLanes = 8;
+inline constexpr int kSignedOffset = 0;
+
+struct Floats {
+  __m256 v;
+};
+struct Ints {
+  __m256i v;
+};
+struct Codes {
+  __m256i v;
+};
+
+template <ProductRule rule, int tokens>
+inline constexpr int kVectors = tokens == 1 ? 4 : tokens <= 4 ? 2 : 1;
+
+EIDER_ALWAYS_INLINE Floats load(const float* from) {
+  return {_mm256_loadu_ps(from)};
+}
+EIDER_ALWAYS_INLINE void store(float* to, Floats a) {
+  _mm256_storeu_ps(to, a.v);
+}
+EIDER_ALWAYS_INLINE Floats splat(float value) {
+  return {_mm256_set1_ps(value)};
+}
+EIDER_ALWAYS_INLINE Floats operator+(Floats a, Floats b) {
+  return {_mm256_add_ps(a.v, b.v)};
+}
+EIDER_ALWAYS_INLINE Floats operator*(Floats a, Floats b) {
+  return {_mm256_mul_ps(a.v, b.v)};
+}
+EIDER_ALWAYS_INLINE Floats fma(Floats a, Floats b, Floats c) {
+  return {_mm256_fmadd_ps(a.v, b.v, c.v)};
+}
+EIDER_ALWAYS_INLINE Floats negative_fma(Floats a, Floats b, Floats c) {
+  return {_mm256_fnmadd_ps(a.v, b.v, c.v)};
+}
+EIDER_ALWAYS_INLINE Floats to_floats(Ints a) {
+  return {_mm256_cvtepi32_ps(a.v)};
+}
+EIDER_ALWAYS_INLINE Floats load_elements(const F32::Block* from) {
+  return {_mm256_loadu_ps(&from->value)};
+}
+EIDER_ALWAYS_INLINE Floats load_elements(const F16::Block* from) {
+  return {_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)))};
+}
+EIDER_ALWAYS_INLINE Floats load_elements(const BF16::Block* from) {
+  const __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
+  return {_mm256_castsi256_ps(_mm256_slli_epi32(wide, 16))};
+}
+
+EIDER_ALWAYS_INLINE Ints splat_int(std::int32_t value) {
+  return {_mm256_set1_epi32(value)};
+}
+EIDER_ALWAYS_INLINE Ints operator+(Ints a, Ints b) {
+  return {_mm256_add_epi32(a.v, b.v)};
+}
+EIDER_ALWAYS_INLINE Ints operator*(Ints a, Ints b) {
+  return {_mm256_mullo_epi32(a.v, b.v)};
+}
+EIDER_ALWAYS_INLINE Ints load_unsigned_bytes(const std::byte* from) {
+  return {_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from)))};
+}
+EIDER_ALWAYS_INLINE Ints load_signed_bytes(const std::byte* from) {
+  return {_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from)))};
+}
+
+EIDER_ALWAYS_INLINE Codes load_codes(const std::byte* from) {
+  return {_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from))};
+}
+EIDER_ALWAYS_INLINE Codes operator|(Codes a, Codes b) {
+  return {_mm256_or_si256(a.v, b.v)};
+}
+template <int shift, int mask>
+EIDER_ALWAYS_INLINE Codes bits(Codes a) {
+  __m256i shifted = a.v;
+  if constexpr (shift > 0) shifted = _mm256_srli_epi16(a.v, shift);
+  if constexpr (shift < 0) shifted = _mm256_slli_epi16(a.v, -shift);
+  return {_mm256_and_si256(shifted, _mm256_set1_epi8(mask))};
+}
+EIDER_ALWAYS_INLINE __m256i four_codes(const std::int8_t* x) {
+  std::int32_t word;
+  __builtin_memcpy(&word, x, 4);
+  return _mm256_set1_epi32(word);
+}
+/// Sums of products of unsigned and signed bytes; two of them fit 16 bits: 2 * 128 * 127 at most.
+EIDER_ALWAYS_INLINE Ints dot_bytes(Ints sum, __m256i unsigned_bytes, __m256i signed_bytes) {
+#if defined(__AVXVNNI__)
+  return {_mm256_dpbusd_avx_epi32(sum.v, unsigned_bytes, signed_bytes)};
+#else
+  const __m256i pairs = _mm256_maddubs_epi16(unsigned_bytes, signed_bytes);
+  return {_mm256_add_epi32(sum.v, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)))};
+#endif
+}
+EIDER_ALWAYS_INLINE Ints dot4(Ints sum, Codes codes, const std::int8_t* x) {
+  return dot_bytes(sum, codes.v, four_codes(x));
+}
+EIDER_ALWAYS_INLINE Codes prepare_signed(Codes a) {
+  return a;
+}
+EIDER_ALWAYS_INLINE Ints dot4_signed(Ints sum, Codes codes, const std::int8_t* x) {
+  // |code| * (sign of code) x; -128 has the magnitude 128 as an unsigned byte.
+  return dot_bytes(sum, _mm256_abs_epi8(codes.v), _mm256_sign_epi8(four_codes(x), codes.v));
+}
+EIDER_ALWAYS_INLINE Ints dot2(Ints sum, const std::byte* from, std::int32_t x0, std::int32_t x1) {
+  const __m256i m = _mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
+  const std::int32_t pair = (x1 << 16) | (x0 & 0xffff);
+  return {_mm256_add_epi32(sum.v, _mm256_madd_epi16(m, _mm256_set1_epi32(pair)))};
+}

@@ -1,0 +1,109 @@
+// The vector vocabulary of the kernels for AVX-512 (F, BW, DQ, VL) with VNNI: 16 lanes.
+
+inline constexpr int kLanes = 16;
+/// What dot4_signed() adds to each signed code: its sum is too large by this times the sum of x.
+inline constexpr int kSignedOffset = 128;
+
+struct Floats {
+  __m512 v;
+};
+struct Ints {
+  __m512i v;
+};
+/// 4 codes of each of the lanes' rows.
+struct Codes {
+  __m512i v;
+};
+
+/// Vectors of rows that a kernel keeps in registers for `tokens` tokens.
+template <ProductRule rule, int tokens>
+inline constexpr int kVectors = rule == ProductRule::kInteger256 && tokens > 4 ? 1 : 2;
+
+EIDER_ALWAYS_INLINE Floats load(const float* from) {
+  return {_mm512_loadu_ps(from)};
+}
+EIDER_ALWAYS_INLINE void store(float* to, Floats a) {
+  _mm512_storeu_ps(to, a.v);
+}
+EIDER_ALWAYS_INLINE Floats splat(float value) {
+  return {_mm512_set1_ps(value)};
+}
+EIDER_ALWAYS_INLINE Floats operator+(Floats a, Floats b) {
+  return {_mm512_add_ps(a.v, b.v)};
+}
+EIDER_ALWAYS_INLINE Floats operator*(Floats a, Floats b) {
+  return {_mm512_mul_ps(a.v, b.v)};
+}
+EIDER_ALWAYS_INLINE Floats fma(Floats a, Floats b, Floats c) {
+  return {_mm512_fmadd_ps(a.v, b.v, c.v)};
+}
+/// fma(-a, b, c)
+EIDER_ALWAYS_INLINE Floats negative_fma(Floats a, Floats b, Floats c) {
+  return {_mm512_fnmadd_ps(a.v, b.v, c.v)};
+}
+EIDER_ALWAYS_INLINE Floats to_floats(Ints a) {
+  return {_mm512_cvtepi32_ps(a.v)};
+}
+EIDER_ALWAYS_INLINE Floats load_elements(const F32::Block* from) {
+  return {_mm512_loadu_ps(&from->value)};
+}
+EIDER_ALWAYS_INLINE Floats load_elements(const F16::Block* from) {
+  return {_mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)))};
+}
+EIDER_ALWAYS_INLINE Floats load_elements(const BF16::Block* from) {
+  const __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
+  return {_mm512_castsi512_ps(_mm512_slli_epi32(wide, 16))};
+}
+
+EIDER_ALWAYS_INLINE Ints splat_int(std::int32_t value) {
+  return {_mm512_set1_epi32(value)};
+}
+EIDER_ALWAYS_INLINE Ints operator+(Ints a, Ints b) {
+  return {_mm512_add_epi32(a.v, b.v)};
+}
+EIDER_ALWAYS_INLINE Ints operator*(Ints a, Ints b) {
+  return {_mm512_mullo_epi32(a.v, b.v)};
+}
+EIDER_ALWAYS_INLINE Ints load_unsigned_bytes(const std::byte* from) {
+  return {_mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)))};
+}
+EIDER_ALWAYS_INLINE Ints load_signed_bytes(const std::byte* from) {
+  return {_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)))};
+}
+
+EIDER_ALWAYS_INLINE Codes load_codes(const std::byte* from) {
+  return {_mm512_loadu_si512(from)};
+}
+EIDER_ALWAYS_INLINE Codes operator|(Codes a, Codes b) {
+  return {_mm512_or_si512(a.v, b.v)};
+}
+/// (each byte >> shift) & mask; a negative shift is one to the left. Bits of a neighbour byte fall to the mask.
+template <int shift, int mask>
+EIDER_ALWAYS_INLINE Codes bits(Codes a) {
+  __m512i shifted = a.v;
+  if constexpr (shift > 0) shifted = _mm512_srli_epi16(a.v, shift);
+  if constexpr (shift < 0) shifted = _mm512_slli_epi16(a.v, -shift);
+  return {_mm512_and_si512(shifted, _mm512_set1_epi8(mask))};
+}
+EIDER_ALWAYS_INLINE __m512i four_codes(const std::int8_t* x) {
+  std::int32_t word;
+  __builtin_memcpy(&word, x, 4);
+  return _mm512_set1_epi32(word);
+}
+/// sum + codes . x[0..4), codes in 0..63
+EIDER_ALWAYS_INLINE Ints dot4(Ints sum, Codes codes, const std::int8_t* x) {
+  return {_mm512_dpbusd_epi32(sum.v, codes.v, four_codes(x))};
+}
+/// The same for signed codes, as prepare_signed() made them.
+EIDER_ALWAYS_INLINE Codes prepare_signed(Codes a) {
+  return {_mm512_xor_si512(a.v, _mm512_set1_epi8(-128))};
+}
+EIDER_ALWAYS_INLINE Ints dot4_signed(Ints sum, Codes codes, const std::int8_t* x) {
+  return dot4(sum, codes, x);
+}
+/// sum + m[0] * x0 + m[1] * x1 for a row's two unsigned bytes m; `from`: [lane][2].
+EIDER_ALWAYS_INLINE Ints dot2(Ints sum, const std::byte* from, std::int32_t x0, std::int32_t x1) {
+  const __m512i m = _mm512_cvtepu8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
+  const std::int32_t pair = (x1 << 16) | (x0 & 0xffff);
+  return {_mm512_dpwssd_epi32(sum.v, m, _mm512_set1_epi32(pair))};
+}
