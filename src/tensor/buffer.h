@@ -1,4 +1,5 @@
-// Buffer: owned, zero-filled, 64-byte aligned memory of a fixed size.
+// Buffer: owned, zero-filled memory of a fixed size, aligned to 64 bytes; large ones lie in pages of their
+// own, of 2 MiB where the kernel has them, because weights are read from end to end once a token.
 #pragma once
 
 #include <cstddef>
@@ -19,9 +20,10 @@ class Buffer {
 
  private:
   struct Free {
+    std::size_t mapped = 0;  // bytes of a mapping of its own; 0: from the heap
     void operator()(std::byte* data) const;
   };
-  Buffer(std::byte* data, std::size_t size) : data_(data), size_(size) {}
+  Buffer(std::byte* data, std::size_t size, std::size_t mapped) : data_(data, Free{mapped}), size_(size) {}
 
   std::unique_ptr<std::byte, Free> data_;
   std::size_t size_;

@@ -7,7 +7,9 @@
 namespace eider::cpu {
 namespace {
 
-std::byte byte(int value) { return static_cast<std::byte>(value & 255); }
+std::byte byte(int value) {
+  return static_cast<std::byte>(value & 255);
+}
 
 void put_half(std::byte* at, float value) {
   const std::uint16_t half = float_to_half(value);
@@ -19,7 +21,7 @@ template <class F>
 void put_codes(const std::int8_t* codes, std::int64_t row, std::byte* strip) {
   constexpr int kBits = UnitLayout<F>::kBits;
   for (int column = 0; column < kStripColumns; ++column) {
-    const int code = codes[column] + Packing<F>::kOffset;
+    const int code = codes[column] + PackedFormat<F>::kOffset;
     const int group = column / 4;
     const std::int64_t in_plane = row * 4 + column % 4;
     if constexpr (kBits == 8) {
@@ -28,7 +30,8 @@ void put_codes(const std::int8_t* codes, std::int64_t row, std::byte* strip) {
       strip[group / 2 * kTileRows * 4 + in_plane] |= byte((code & 15) << (group % 2 * 4));
       std::byte* high = strip + UnitLayout<F>::kHighPlane;
       if constexpr (kBits == 5) high[in_plane] |= byte(code >> 4 << group);
-      if constexpr (kBits == 6) high[group / 4 * kTileRows * 4 + in_plane] |= byte(code >> 4 << (group % 4 * 2));
+      if constexpr (kBits == 6)
+        high[group / 4 * kTileRows * 4 + in_plane] |= byte(code >> 4 << (group % 4 * 2));
     }
   }
 }
@@ -44,7 +47,7 @@ void put_unit(const Unit32& unit, std::int64_t row, std::byte* packed) {
 template <class F>
 void put_unit(const Unit256& unit, std::int64_t row, std::byte* packed) {
   using Layout = UnitLayout<F>;
-  constexpr int kSubScales = Packing<F>::kSubScales;
+  constexpr int kSubScales = PackedFormat<F>::kSubScales;
   for (int strip = 0; strip < 8; ++strip)
     put_codes<F>(unit.code + strip * kStripColumns, row, packed + strip * Layout::kStripBytes);
   for (int j = 0; j < kSubScales; ++j)
@@ -91,8 +94,8 @@ std::int64_t packed_bytes(Format format, std::int64_t rows, std::int64_t columns
   return (rows + kTileRows - 1) / kTileRows * packed_tile_bytes(format, columns);
 }
 
-void pack_tile(Format format, const std::byte* data, std::int64_t row_bytes, std::int64_t rows, std::int64_t columns,
-               std::int64_t tile, std::byte* packed) {
+void pack_tile(Format format, const std::byte* data, std::int64_t row_bytes, std::int64_t rows,
+               std::int64_t columns, std::int64_t tile, std::byte* packed) {
   const std::int64_t first = tile * kTileRows;
   std::memset(packed, 0, static_cast<std::size_t>(packed_tile_bytes(format, columns)));
   visit_format(format, [&]<class F>() {

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "backend/reference/kernels.h"
+#include "backend/host/kernels.h"
 #include "base/inline.h"
 #include "format/half.h"
 #include "format/storage_format.h"

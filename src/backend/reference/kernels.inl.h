@@ -13,6 +13,7 @@
 
 constexpr Kernels kKernels = [] {
   Kernels table{};
+  table.name = "reference";
   table.quantize_32 = &quantize<32>;
   table.quantize_256 = &quantize<256>;
 #define EIDER_PRODUCTS(F)                                            \

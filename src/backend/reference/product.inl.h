@@ -44,7 +44,7 @@ inline void quantize(const QuantizeArgs& args, Items items) {
     const std::int64_t unit = item / args.out.rows;
     const std::int64_t row = item % args.out.rows;
     const float* x = args.in + row * args.columns + unit * kUnit;
-    std::int16_t* codes = args.out.codes + item * kUnit;
+    std::int8_t* codes = args.out.codes + item * kUnit;
 
     // Magnitudes compare as integers do; infinities and NaN are the greatest.
     std::uint32_t greatest = 0;
@@ -63,7 +63,7 @@ inline void quantize(const QuantizeArgs& args, Items items) {
     } else {
       const float inverse = 127.0f / a;
       for (int i = 0; i < kUnit; ++i)
-        codes[i] = static_cast<std::int16_t>(static_cast<std::int32_t>(std::rint(x[i] * inverse)));
+        codes[i] = static_cast<std::int8_t>(static_cast<std::int32_t>(std::rint(x[i] * inverse)));
     }
     for (int j = 0; j < kSums; ++j) {
       int sum = 0;
@@ -74,8 +74,8 @@ inline void quantize(const QuantizeArgs& args, Items items) {
 }
 
 /// Exact: products of codes stay far from the bounds of int32.
-template <int kCount>
-EIDER_ALWAYS_INLINE std::int32_t dot(const std::int16_t* a, const std::int16_t* b) {
+template <int kCount, class B>
+EIDER_ALWAYS_INLINE std::int32_t dot(const std::int16_t* a, const B* b) {
   std::int32_t sum = 0;
   for (int i = 0; i < kCount; ++i) sum += a[i] * b[i];
   return sum;
@@ -166,7 +166,7 @@ struct IntegerUnitTile {
     const std::int64_t first = unit * x.rows;
     std::int32_t dots[kTokenTile][kRowTile];
     for (std::int64_t i = 0; i < count; ++i) {
-      const std::int16_t* codes = x.codes + (first + rows[i]) * kUnit;
+      const std::int8_t* codes = x.codes + (first + rows[i]) * kUnit;
       for (int r = 0; r < kRowTile; ++r) dots[i][r] = dot<kUnit>(code[r], codes);
     }
     for (std::int64_t i = 0; i < count; ++i) {

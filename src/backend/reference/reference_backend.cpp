@@ -1,122 +1,13 @@
 #include "backend/reference/reference_backend.h"
 
-#include "backend/reference/phase.h"
-#include "base/check.h"
+#include "backend/host/host_backend.h"
+#include "backend/reference/tables.h"
 
 namespace eider {
-namespace {
-
-using namespace reference;
-
-class ReferenceExecutable final : public Executable {
- public:
-  static Result<std::unique_ptr<Executable>> compile(const Plan& plan, const CompileOptions& options,
-                                                     const Kernels& kernels, ThreadPool& pool) {
-    EIDER_TRY(Memory memory, Memory::allocate(memory_needs(plan, options), pool.size()));
-    // The phases point into the memory, so it has its final place first.
-    std::unique_ptr<ReferenceExecutable> executable(
-        new ReferenceExecutable(plan, options, pool, std::move(memory)));
-    PhaseBuilder builder(plan, executable->options_, kernels, executable->memory_);
-    for (const Op& op : plan.ops) {
-      EIDER_TRY(std::vector<Phase> phases, builder.build(op));
-      executable->ops_.push_back({&op, std::move(phases), outputs_of(op)});
-    }
-    return std::unique_ptr<Executable>(std::move(executable));
-  }
-
-  void run(const StepState& state, const Observer* observer) override {
-    EIDER_CHECK(state.tokens() <= options_.max_tokens);
-    EIDER_CHECK(row_count(Rows::kLogits, state) <= options_.max_logit_rows);
-    logit_rows_ = row_count(Rows::kLogits, state);
-    pool_.run([&](int thread) { walk(state, observer, thread); });
-  }
-
-  std::span<const float> logits() const override {
-    return {memory_.value(plan_.logits), static_cast<std::size_t>(logit_rows_ * plan_.vocab_size)};
-  }
-
- private:
-  struct CompiledOp {
-    const Op* op;
-    std::vector<Phase> phases;
-    std::vector<ValueId> outputs;
-  };
-
-  ReferenceExecutable(const Plan& plan, const CompileOptions& options, ThreadPool& pool, Memory memory)
-      : plan_(plan), options_(options), pool_(pool), memory_(std::move(memory)) {}
-
-  /// Who has worked since the last barrier.
-  enum class Worked { kNobody, kThreadZero, kAll };
-
-  /// One thread's way through the plan. Between two phases stands a barrier, unless both are so small that
-  /// thread 0 does all of them.
-  void walk(const StepState& state, const Observer* observer, int thread) {
-    Worked worked = Worked::kNobody;
-    const auto barrier = [&] {
-      pool_.barrier();
-      worked = Worked::kNobody;
-    };
-    for (const CompiledOp& op : ops_) {
-      for (const Phase& phase : op.phases) {
-        if (phase.items_from_values) barrier();
-        const std::int64_t items = phase.items(state);
-        const bool small = items <= phase.grain;
-        if (worked == Worked::kAll || (worked == Worked::kThreadZero && !small)) barrier();
-        worked = small ? Worked::kThreadZero : Worked::kAll;
-        const auto [begin, end] = ThreadPool::share(items, phase.grain, thread, pool_.size());
-        if (begin < end) phase.run(state, {begin, end}, thread);
-      }
-      if (observer == nullptr) continue;
-      barrier();
-      if (thread == 0) observe(op, state, *observer);
-      barrier();  // the next operation may write where this one's values lie
-    }
-  }
-
-  void observe(const CompiledOp& op, const StepState& state, const Observer& observer) {
-    for (ValueId output : op.outputs)
-      observer(*op.op, output, memory_.value(output), row_count(plan_.value(output).rows, state));
-  }
-
-  const Plan& plan_;
-  const CompileOptions options_;
-  ThreadPool& pool_;
-  Memory memory_;
-  std::vector<CompiledOp> ops_;
-  std::int64_t logit_rows_ = 0;
-};
-
-class ReferenceBackend final : public Backend {
- public:
-  ReferenceBackend(ThreadPool& pool, const Kernels& kernels) : pool_(pool), kernels_(kernels) {}
-
-  std::string name() const override { return "reference"; }
-
-  Result<std::unique_ptr<Executable>> compile(const Plan& plan, const CompileOptions& options) override {
-    return ReferenceExecutable::compile(plan, options, kernels_, pool_);
-  }
-
-  Result<KvMemory> allocate_kv(std::int64_t bytes) override {
-    EIDER_TRY(Buffer buffer, Buffer::allocate(static_cast<std::size_t>(bytes)));
-    auto owner = std::make_shared<Buffer>(std::move(buffer));
-    std::byte* data = owner->data();
-    return KvMemory{data, std::move(owner)};
-  }
-
-  std::int64_t working_memory(const Plan& plan, const CompileOptions& options) const override {
-    return memory_needs(plan, options).bytes(pool_.size());
-  }
-
- private:
-  ThreadPool& pool_;
-  const Kernels& kernels_;
-};
-
-}  // namespace
 
 std::unique_ptr<Backend> make_reference_backend(ThreadPool& pool, const Machine& machine) {
-  const Kernels* fused = machine.has_fma ? fma_kernels() : nullptr;
-  return std::make_unique<ReferenceBackend>(pool, fused != nullptr ? *fused : baseline_kernels());
+  const host::Kernels* fused = machine.has_fma ? reference::fma_kernels() : nullptr;
+  return make_host_backend("reference", pool, fused != nullptr ? *fused : reference::baseline_kernels());
 }
 
 }  // namespace eider

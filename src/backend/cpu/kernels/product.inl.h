@@ -104,7 +104,7 @@ struct UnitProduct<F, tokens, vectors, ProductRule::kFloat> {
 template <class F, int tokens, int vectors>
 struct UnitProduct<F, tokens, vectors, ProductRule::kInteger32> {
   using Layout = UnitLayout<F>;
-  static constexpr int kOffset = Packing<F>::kOffset + (Layout::kBits == 8 ? kSignedOffset : 0);
+  static constexpr int kOffset = PackedFormat<F>::kOffset + (Layout::kBits == 8 ? kSignedOffset : 0);
 
   static EIDER_ALWAYS_INLINE std::int64_t units(std::int64_t columns) { return columns / 32; }
 
@@ -142,8 +142,8 @@ struct UnitProduct<F, tokens, vectors, ProductRule::kInteger32> {
 template <class F, int tokens, int vectors>
 struct UnitProduct<F, tokens, vectors, ProductRule::kInteger256> {
   using Layout = UnitLayout<F>;
-  static constexpr int kOffset = Packing<F>::kOffset;
-  static constexpr int kScalesPerStrip = Packing<F>::kSubScales / 8;
+  static constexpr int kOffset = PackedFormat<F>::kOffset;
+  static constexpr int kScalesPerStrip = PackedFormat<F>::kSubScales / 8;
   static constexpr int kSumsPerScale = 2 / kScalesPerStrip;  // the input has one sum for each 16 columns
 
   static EIDER_ALWAYS_INLINE std::int64_t units(std::int64_t columns) { return columns / 256; }

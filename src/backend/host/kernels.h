@@ -1,7 +1,7 @@
-// Kernels: the arithmetic of the reference backend, as a table of functions. The same text (*.inl.h) is
-// compiled once for the baseline CPU and, on x86-64, once more with fused multiply-add; both give the same
-// bits. The files that are compiled for FMA include this header, so it must not use templates of the standard
-// library (inline.h says why).
+// Kernels: the arithmetic of a backend that runs on this machine's threads, as a table of functions.
+// reference/ and cpu/ have such tables, one for each instruction set; all of them give the same bits. The
+// files that are compiled for an instruction set include this header, so it must not use templates of the
+// standard library (inline.h says why).
 #pragma once
 
 #include <cstddef>
@@ -11,10 +11,10 @@
 #include "ops/kv_layout.h"
 #include "ops/step_state.h"
 
-namespace eider::reference {
+namespace eider::host {
 
 /// Rows of a weight that a product works on at a time: its vector lanes run along them.
-inline constexpr std::int64_t kRowTile = 16;
+inline constexpr std::int64_t kRowTile = 32;
 /// Tokens that share one decoding of a weight's unit.
 inline constexpr std::int64_t kTokenTile = 32;
 /// Tokens that share one conversion of a KV block to float.
@@ -28,9 +28,9 @@ struct Items {
 /// Activations for the integer rules, by unit of 32 or 256 columns: x = scale * code. A unit has one sum of
 /// its codes (32 columns) or sixteen, of 16 columns each (256 columns).
 struct QuantizedRows {
-  std::int16_t* codes;  // [units][rows][columns of a unit], each in -127..127
-  std::int16_t* sums;   // [units][rows][sums of a unit]
-  float* scales;        // [units][rows]
+  std::int8_t* codes;  // [units][rows][columns of a unit], each in -127..127
+  std::int16_t* sums;  // [units][rows][sums of a unit]
+  float* scales;       // [units][rows]
   std::int64_t rows;
 };
 
@@ -41,9 +41,11 @@ struct QuantizeArgs {
   QuantizedRows out;
 };
 
+/// A weight as the table's products read it: rows as stored, or packed tiles of kRowTile rows
+/// (Kernels::pack).
 struct Matrix {
   const std::byte* data;
-  std::int64_t row_bytes;
+  std::int64_t row_bytes;  // of a row, or of a packed tile
   std::int64_t rows, columns;
 };
 
@@ -164,6 +166,16 @@ inline constexpr std::int64_t moe_down_scratch(std::int64_t groups) {
   return groups * kTokenTile * kRowTile;
 }
 
+/// A layout of weights that a table's products read instead of the stored one.
+struct Packing {
+  /// Bytes of a tile of kRowTile rows.
+  std::int64_t (*tile_bytes)(Format format, std::int64_t columns);
+  /// Packs tile `tile` of a matrix of `rows` stored rows of `row_bytes` each; the last tile is filled up with
+  /// zeros.
+  void (*pack_tile)(Format format, const std::byte* data, std::int64_t row_bytes, std::int64_t rows,
+                    std::int64_t columns, std::int64_t tile, std::byte* packed);
+};
+
 /// By Format; the last of the list gives the size.
 inline constexpr std::size_t kFormats = static_cast<std::size_t>(Format::kQ6_K) + 1;
 
@@ -171,6 +183,8 @@ struct Kernels {
   template <class Args>
   using Function = void (*)(const Args& args, Items items);
 
+  const char* name;        // of the instruction set
+  const Packing* packing;  // of the weights of product and moe_down; null: as stored
   Function<QuantizeArgs> quantize_32;
   Function<QuantizeArgs> quantize_256;
   Function<ProductArgs> product[kFormats];
@@ -186,9 +200,4 @@ struct Kernels {
   Function<SoftCapArgs> soft_cap;
 };
 
-/// The table for any CPU of the build's architecture.
-const Kernels& baseline_kernels();
-/// The table for x86-64 with AVX2, FMA and F16C; null where the build is for something else.
-const Kernels* fma_kernels();
-
-}  // namespace eider::reference
+}  // namespace eider::host

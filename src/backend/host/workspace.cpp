@@ -1,10 +1,10 @@
-#include "backend/reference/workspace.h"
+#include "backend/host/workspace.h"
 
 #include <algorithm>
 
 #include "format/storage_format.h"
 
-namespace eider::reference {
+namespace eider::host {
 namespace {
 
 /// Hands out aligned offsets one after the other.
@@ -101,7 +101,7 @@ QuantizedLayout quantized_layout(ProductRule rule, std::int64_t rows, std::int64
   const std::int64_t sums = rule == ProductRule::kInteger256 ? 16 : 1;
   Offsets offsets;
   QuantizedLayout layout;
-  layout.codes = offsets.take(rows * columns * static_cast<std::int64_t>(sizeof(std::int16_t)));
+  layout.codes = offsets.take(rows * columns * static_cast<std::int64_t>(sizeof(std::int8_t)));
   layout.sums = offsets.take(rows * units * sums * static_cast<std::int64_t>(sizeof(std::int16_t)));
   layout.scales = offsets.take(rows * units * static_cast<std::int64_t>(sizeof(float)));
   layout.bytes = offsets.end();
@@ -145,4 +145,4 @@ MemoryNeeds memory_needs(const Plan& plan, const CompileOptions& options) {
   return needs;
 }
 
-}  // namespace eider::reference
+}  // namespace eider::host

@@ -6,13 +6,14 @@
 #include <functional>
 #include <vector>
 
-#include "backend/reference/kernels.h"
-#include "backend/reference/workspace.h"
+#include "backend/host/kernels.h"
+#include "backend/host/weight_store.h"
+#include "backend/host/workspace.h"
 #include "base/result.h"
 #include "ops/backend.h"
 #include "tensor/buffer.h"
 
-namespace eider::reference {
+namespace eider::host {
 
 struct Phase {
   /// Items of this step; every thread asks, and all get the same answer.
@@ -65,8 +66,6 @@ inline constexpr std::int64_t grain_of(std::int64_t elements) {
 
 /// Rows of a step of the given sort.
 std::int64_t row_count(Rows rows, const StepState& state);
-/// A weight as kernels see it.
-Matrix matrix(const TensorView& weight);
 /// Tiles of the rows of a weight: the items of its product.
 inline std::int64_t row_tiles(std::int64_t rows) {
   return (rows + kRowTile - 1) / kRowTile;
@@ -78,8 +77,9 @@ Items part_of(Items items, std::int64_t at, std::int64_t count);
 /// Turns a plan's operations into phases. What it makes looks at the plan, the kernels and the memory.
 class PhaseBuilder {
  public:
-  PhaseBuilder(const Plan& plan, const CompileOptions& options, const Kernels& kernels, Memory& memory)
-      : plan_(plan), options_(options), kernels_(kernels), memory_(memory) {}
+  PhaseBuilder(const Plan& plan, const CompileOptions& options, const Kernels& kernels, Memory& memory,
+               WeightStore& weights)
+      : plan_(plan), options_(options), kernels_(kernels), memory_(memory), weights_(weights) {}
 
   /// Fails where the operation's weights are of a kind that this backend does not run.
   Result<std::vector<Phase>> build(const Op& op);
@@ -130,9 +130,10 @@ class PhaseBuilder {
   const CompileOptions& options_;
   const Kernels& kernels_;
   Memory& memory_;
+  WeightStore& weights_;
   std::int64_t vectors_used_ = 0;  // floats of memory_.vectors
   OpWorkspace workspace_;          // of the operation being built
   std::vector<Phase> phases_;
 };
 
-}  // namespace eider::reference
+}  // namespace eider::host

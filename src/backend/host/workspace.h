@@ -5,11 +5,11 @@
 
 #include <cstdint>
 
-#include "backend/reference/kernels.h"
+#include "backend/host/kernels.h"
 #include "format/format_traits.h"
 #include "ops/backend.h"
 
-namespace eider::reference {
+namespace eider::host {
 
 /// The integer rule's activations of [rows, columns]: byte offsets of its parts, from wherever it is put.
 struct QuantizedLayout {
@@ -53,4 +53,4 @@ struct MemoryNeeds {
 };
 MemoryNeeds memory_needs(const Plan& plan, const CompileOptions& options);
 
-}  // namespace eider::reference
+}  // namespace eider::host

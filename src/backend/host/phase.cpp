@@ -1,4 +1,4 @@
-#include "backend/reference/phase.h"
+#include "backend/host/phase.h"
 
 #include <algorithm>
 #include <cstring>
@@ -8,7 +8,7 @@
 #include "format/storage_format.h"
 #include "ops/double_math.h"
 
-namespace eider::reference {
+namespace eider::host {
 namespace {
 
 KvRows kv_rows(const StepState& state, KvSlot slot, const KvBlockLayout& layout) {
@@ -20,11 +20,6 @@ KvRows kv_rows(const StepState& state, KvSlot slot, const KvBlockLayout& layout)
 
 std::int64_t row_count(Rows rows, const StepState& state) {
   return rows == Rows::kTokens ? state.tokens() : static_cast<std::int64_t>(state.logit_rows.size());
-}
-
-Matrix matrix(const TensorView& weight) {
-  EIDER_CHECK_EQ(weight.columns() % format_block_elems(weight.format), 0);
-  return {weight.data, weight.row_bytes(), weight.rows(), weight.columns()};
 }
 
 Items part_of(Items items, std::int64_t at, std::int64_t count) {
@@ -48,7 +43,7 @@ Result<Memory> Memory::allocate(const MemoryNeeds& needs, int threads) {
 
 ProductInput InputForm::at(const StepState& state) const {
   return {values,
-          {reinterpret_cast<std::int16_t*>(quantized + layout.codes),
+          {reinterpret_cast<std::int8_t*>(quantized + layout.codes),
            reinterpret_cast<std::int16_t*>(quantized + layout.sums),
            reinterpret_cast<float*>(quantized + layout.scales), row_count(rows, state) * rows_per_row}};
 }
@@ -135,7 +130,8 @@ Status PhaseBuilder::lower(const LinearOp& op) {
   std::vector<Projection> projections;
   std::int64_t tiles = 0;
   for (const auto& [weight, bias, out] : op.projections) {
-    projections.push_back({matrix(weight), bias ? as_floats(*bias) : nullptr, memory_.value(out),
+    EIDER_TRY(const Matrix matrix, weights_.add(weight));
+    projections.push_back({matrix, bias ? as_floats(*bias) : nullptr, memory_.value(out),
                            forms(product_rule(weight.format)),
                            kernels_.product[static_cast<std::size_t>(weight.format)]});
     tiles += row_tiles(weight.rows());
@@ -242,4 +238,4 @@ Status PhaseBuilder::lower(const SoftCapOp& op) {
   return {};
 }
 
-}  // namespace eider::reference
+}  // namespace eider::host

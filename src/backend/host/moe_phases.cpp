@@ -1,8 +1,8 @@
 // The phases of a mixture of experts: the router; then sort the picks by expert, gate and up, activation,
 // down.
-#include "backend/reference/phase.h"
+#include "backend/host/phase.h"
 
-namespace eider::reference {
+namespace eider::host {
 namespace {
 
 /// The picks of a step by expert, in memory of the workspace.
@@ -85,8 +85,9 @@ Status PhaseBuilder::lower(const MoeFfnOp& op) {
       bool& done = quantized[in.rule == ProductRule::kInteger256];
       if (!done) quantize(in);
       done = done || in.rule != ProductRule::kFloat;
-      products.push_back({in, matrix(*weight), kernels_.product[static_cast<std::size_t>(weight->format)],
-                          shared_floats(offset)});
+      EIDER_TRY(const Matrix matrix, weights_.add(*weight));
+      products.push_back(
+          {in, matrix, kernels_.product[static_cast<std::size_t>(weight->format)], shared_floats(offset)});
     }
   // Items are the tiles of those experts that were picked, so that shares are even however few they are.
   phases_.push_back({[=](const StepState&) {
@@ -120,7 +121,10 @@ Status PhaseBuilder::lower(const MoeFfnOp& op) {
       input_form(product_rule(first_down.format), gated, Rows::kTokens, top_k, intermediate);
   quantize(hidden);
   std::vector<Matrix> downs;
-  for (const auto& expert : op.all_experts) downs.push_back(matrix(expert.down));
+  for (const auto& expert : op.all_experts) {
+    EIDER_TRY(const Matrix down, weights_.add(expert.down));
+    downs.push_back(down);
+  }
   over_items(row_tiles(first_down.rows()),
              [=, &memory = memory_, downs = std::move(downs), weights = memory_.value(op.weights),
               out = memory_.value(op.out), group = units_per_group(first_down.format, intermediate),
@@ -133,4 +137,4 @@ Status PhaseBuilder::lower(const MoeFfnOp& op) {
   return {};
 }
 
-}  // namespace eider::reference
+}  // namespace eider::host

@@ -1,0 +1,44 @@
+#include "backend/host/weight_store.h"
+
+#include <utility>
+
+#include "backend/host/phase.h"
+#include "base/check.h"
+#include "format/storage_format.h"
+
+namespace eider::host {
+
+Result<Matrix> WeightStore::add(const TensorView& weight) {
+  EIDER_CHECK_EQ(weight.columns() % format_block_elems(weight.format), 0);
+  if (packing_ == nullptr) return Matrix{weight.data, weight.row_bytes(), weight.rows(), weight.columns()};
+  const std::int64_t tile_bytes = packing_->tile_bytes(weight.format, weight.columns());
+  const std::int64_t tiles = row_tiles(weight.rows());
+  auto buffer = Buffer::allocate(static_cast<std::size_t>(tiles * tile_bytes)).context(weight.name);
+  if (!buffer.ok()) return std::move(buffer).error();
+  std::byte* packed = buffer->data();
+  pool_.run([&](int thread) {
+    const auto [begin, end] = ThreadPool::share(tiles, 1, thread, pool_.size());
+    for (std::int64_t tile = begin; tile < end; ++tile)
+      packing_->pack_tile(weight.format, weight.data, weight.row_bytes(), weight.rows(), weight.columns(),
+                          tile, packed + tile * tile_bytes);
+  });
+  packed_.push_back(std::move(*buffer));
+  return Matrix{packed, tile_bytes, weight.rows(), weight.columns()};
+}
+
+std::int64_t WeightStore::bytes_beside(const Plan& plan, const Kernels& kernels) {
+  if (kernels.packing == nullptr) return 0;
+  std::int64_t bytes = 0;
+  const auto count = [&](const TensorView& weight) {
+    bytes += row_tiles(weight.rows()) * kernels.packing->tile_bytes(weight.format, weight.columns());
+  };
+  for (const Op& op : plan.ops) {
+    if (const auto* linear = std::get_if<LinearOp>(&op.body))
+      for (const auto& projection : linear->projections) count(projection.weight);
+    if (std::holds_alternative<MoeFfnOp>(op.body))
+      for (const TensorView* weight : weights_of(op)) count(*weight);
+  }
+  return bytes;
+}
+
+}  // namespace eider::host
