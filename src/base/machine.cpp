@@ -198,6 +198,16 @@ bool detect_fma() {
 #endif
 }
 
+bool detect_avx512() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+         __builtin_cpu_supports("avx512vnni");
+#else
+  return false;
+#endif
+}
+
 }  // namespace
 
 std::vector<int> parse_cpu_list(const std::string& text) {
@@ -228,6 +238,7 @@ Machine detect_machine(const std::string& root) {
   Machine machine;
   machine.physical_cores = one_per_core(root, allowed_cpus(root));
   machine.has_fma = detect_fma();
+  machine.has_avx512 = machine.has_fma && detect_avx512();
 
   const CgroupLimits limits = cgroup_limits(root);
   machine.cpu_quota = limits.cpus;

@@ -20,6 +20,8 @@ struct Machine {
   std::int64_t total_memory = 0;
   /// x86-64 with AVX2, FMA and F16C.
   bool has_fma = false;
+  /// x86-64 with AVX-512 F, BW, DQ, VL and VNNI (and all of has_fma).
+  bool has_avx512 = false;
 
   /// Default of -t: physical cores, but no more than the quota rounded up, at least 1.
   int default_threads() const;

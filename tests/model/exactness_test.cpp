@@ -39,10 +39,11 @@ class Exactness : public testing::TestWithParam<ExactCase> {
     if (path_.empty()) GTEST_SKIP() << "golden model " << GetParam().model << " is not here";
   }
 
-  test::LoadedEngine load(int threads) const {
+  test::LoadedEngine load(int threads, std::string_view backend = "reference") const {
     return test::load_engine(
         path_, threads,
-        {.context = 1300, .max_batch_tokens = 512, .max_logit_rows = 512, .kv_type = GetParam().kv_type});
+        {.context = 1300, .max_batch_tokens = 512, .max_logit_rows = 512, .kv_type = GetParam().kv_type},
+        backend);
   }
 
   test::TempDir directory_;
@@ -63,6 +64,26 @@ TEST_P(Exactness, ThreadsAndChunks) {
       Session other = loaded.engine->new_session();
       expect_same_bits(run_in_chunks(*loaded.engine, other, prompt, chunk), baseline, vocab_size,
                        fmt::format("{}, {} threads, chunks of {}", GetParam().model, threads, chunk));
+    }
+  }
+}
+
+TEST_P(Exactness, InstructionSets) {
+  const std::vector<TokenId> prompt = make_prompt(kPromptTokens, 0);
+  auto reference = load(2);
+  const std::int64_t vocab_size = reference.engine->model().vocab_size;
+  Session session = reference.engine->new_session();
+  const std::vector<float> expected = run_in_chunks(*reference.engine, session, prompt, 512);
+  for (const std::string_view isa : cpu_isas(detect_machine())) {
+    for (const int threads : {1, 2, 3, 5, 16}) {
+      auto loaded = load(threads, isa);
+      for (const std::int64_t chunk : {1, 7, 32, 128, 512}) {
+        if (!test::full_exactness_run() && (threads != 3 || chunk == 32 || chunk == 128)) continue;
+        Session other = loaded.engine->new_session();
+        expect_same_bits(
+            run_in_chunks(*loaded.engine, other, prompt, chunk), expected, vocab_size,
+            fmt::format("{}, {}, {} threads, chunks of {}", GetParam().model, isa, threads, chunk));
+      }
     }
   }
 }

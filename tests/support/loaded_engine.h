@@ -1,4 +1,4 @@
-// A checkpoint loaded into an engine on the reference backend, for tests of whole models.
+// A checkpoint loaded into an engine, for tests of whole models.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -7,8 +7,10 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 
+#include "backend/cpu/cpu_backend.h"
 #include "backend/reference/reference_backend.h"
 #include "base/machine.h"
 #include "base/thread_pool.h"
@@ -24,14 +26,22 @@ struct LoadedEngine {
   std::unique_ptr<Engine> engine;
 };
 
-inline LoadedEngine load_engine(const std::string& path, int threads, const EngineOptions& options) {
+/// `backend`: "reference" or an instruction set of the CPU backend.
+inline LoadedEngine load_engine(const std::string& path, int threads, const EngineOptions& options,
+                                std::string_view backend = "reference") {
   LoadedEngine loaded;
   auto checkpoint = Checkpoint::open(path);
   if (!checkpoint.ok()) throw std::runtime_error(checkpoint.error().message());
   auto model = load_model(*checkpoint);
   if (!model.ok()) throw std::runtime_error(model.error().message());
   loaded.pool = std::make_unique<ThreadPool>(threads);
-  loaded.backend = make_reference_backend(*loaded.pool, detect_machine());
+  if (backend == "reference") {
+    loaded.backend = make_reference_backend(*loaded.pool, detect_machine());
+  } else {
+    auto cpu = make_cpu_backend(*loaded.pool, detect_machine(), backend);
+    if (!cpu.ok()) throw std::runtime_error(cpu.error().message());
+    loaded.backend = std::move(*cpu);
+  }
   auto engine = Engine::create(std::move(model).value(), *loaded.backend, options);
   if (!engine.ok()) throw std::runtime_error(engine.error().message());
   loaded.engine = std::move(engine).value();

@@ -26,13 +26,13 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/inline.h"
+#include "backend/host/kernels.h"
 #include "format/storage_format.h"
 
 namespace eider::cpu {
 
-/// Rows of a tile.
-inline constexpr std::int64_t kTileRows = 32;
+using host::kRowTile;
+static_assert(kRowTile == 32);
 inline constexpr std::int64_t kStripColumns = 32;
 
 /// How a format is packed.
@@ -68,15 +68,15 @@ template <class F>
 struct UnitLayout {
   static constexpr bool kSuper = F::kProduct == ProductRule::kInteger256;
   static constexpr int kBits = PackedFormat<F>::kBits;
-  static constexpr std::int64_t kHighPlane = kTileRows * 16;  // after the nibbles
-  static constexpr std::int64_t kStripBytes = kTileRows * kStripColumns * kBits / 8;
+  static constexpr std::int64_t kHighPlane = kRowTile * 16;  // after the nibbles
+  static constexpr std::int64_t kStripBytes = kRowTile * kStripColumns * kBits / 8;
 
   static constexpr std::int64_t kStrips = kSuper ? 8 : 1;
   static constexpr std::int64_t kSubScales = kStrips * kStripBytes;
-  static constexpr std::int64_t kMins = kSubScales + PackedFormat<F>::kSubScales * kTileRows;
-  static constexpr std::int64_t kScales = kMins + (kSuper && F::kHasMin ? 8 * kTileRows : 0);
-  static constexpr std::int64_t kMinScales = kScales + 2 * kTileRows;
-  static constexpr std::int64_t kBytes = kMinScales + (F::kHasMin ? 2 * kTileRows : 0);
+  static constexpr std::int64_t kMins = kSubScales + PackedFormat<F>::kSubScales * kRowTile;
+  static constexpr std::int64_t kScales = kMins + (kSuper && F::kHasMin ? 8 * kRowTile : 0);
+  static constexpr std::int64_t kMinScales = kScales + 2 * kRowTile;
+  static constexpr std::int64_t kBytes = kMinScales + (F::kHasMin ? 2 * kRowTile : 0);
   static_assert(kBytes % 64 == 0);
 };
 

@@ -1,77 +1,8 @@
 // Products y = x * W^T, for every storage format by its rule. A unit (32 or 256 columns) of a tile of rows is
 // decoded once and multiplied with a tile of tokens; vector lanes run along rows.
 
-/// TreeSum for many streams side by side: `lanes` trees that grow together, added in place.
-template <std::int64_t kMostLanes>
-class LaneTreeSum {
- public:
-  EIDER_ALWAYS_INLINE explicit LaneTreeSum(std::int64_t lanes) : lanes_(lanes) {}
-
-  /// Where the streams' next values go; add() then takes them in.
-  EIDER_ALWAYS_INLINE float* next() { return subtree_[depth_]; }
-  EIDER_ALWAYS_INLINE void add() {
-    ++depth_;
-    for (std::uint64_t digits = count_++; (digits & 1) != 0; digits >>= 1) join();
-  }
-  /// The trees of what was added, at least one value each.
-  EIDER_ALWAYS_INLINE const float* total() {
-    while (depth_ > 1) join();
-    return subtree_[0];
-  }
-
- private:
-  EIDER_ALWAYS_INLINE void join() {
-    --depth_;
-    float* left = subtree_[depth_ - 1];
-    const float* right = subtree_[depth_];
-    for (std::int64_t i = 0; i < lanes_; ++i) left[i] = left[i] + right[i];
-  }
-
-  float subtree_[40][kMostLanes];  // complete subtrees, the larger ones first; 40 serve 2^39 values
-  std::int64_t lanes_;
-  std::int64_t depth_ = 0;
-  std::uint64_t count_ = 0;
-};
-
 /// Rows and tokens of a tile side by side: [kTokenTile][kRowTile].
 using TileTreeSum = LaneTreeSum<kTokenTile * kRowTile>;
-
-/// Quantises activations in groups of kUnit columns.
-template <int kUnit>
-inline void quantize(const QuantizeArgs& args, Items items) {
-  constexpr int kSums = kUnit == 256 ? 16 : 1;
-  for (std::int64_t item = items.begin; item < items.end; ++item) {  // unit * rows + row
-    const std::int64_t unit = item / args.out.rows;
-    const std::int64_t row = item % args.out.rows;
-    const float* x = args.in + row * args.columns + unit * kUnit;
-    std::int8_t* codes = args.out.codes + item * kUnit;
-
-    // Magnitudes compare as integers do; infinities and NaN are the greatest.
-    std::uint32_t greatest = 0;
-    for (int i = 0; i < kUnit; ++i) {
-      const std::uint32_t bits = std::bit_cast<std::uint32_t>(x[i]) & 0x7fffffffu;
-      greatest = bits > greatest ? bits : greatest;
-    }
-    const float a = std::bit_cast<float>(greatest);
-    float scale = a / 127.0f;
-    if (greatest >= 0x7f800000u) scale = std::bit_cast<float>(0x7fc00000u);  // NaN
-    if (a < 0x1p-100f) scale = 0;
-    args.out.scales[item] = scale;
-
-    if (greatest >= 0x7f800000u || a < 0x1p-100f) {
-      for (int i = 0; i < kUnit; ++i) codes[i] = 0;
-    } else {
-      const float inverse = 127.0f / a;
-      for (int i = 0; i < kUnit; ++i)
-        codes[i] = static_cast<std::int8_t>(static_cast<std::int32_t>(std::rint(x[i] * inverse)));
-    }
-    for (int j = 0; j < kSums; ++j) {
-      int sum = 0;
-      for (int i = 0; i < kUnit / kSums; ++i) sum += codes[j * (kUnit / kSums) + i];
-      args.out.sums[item * kSums + j] = static_cast<std::int16_t>(sum);
-    }
-  }
-}
 
 /// Exact: products of codes stay far from the bounds of int32.
 template <int kCount, class B>

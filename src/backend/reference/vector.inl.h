@@ -1,5 +1,37 @@
 // Kernels over vectors: reductions, norms, rotation, and what is done element by element.
 
+/// TreeSum for many streams side by side: `lanes` trees that grow together, added in place.
+template <std::int64_t kMostLanes>
+class LaneTreeSum {
+ public:
+  EIDER_ALWAYS_INLINE explicit LaneTreeSum(std::int64_t lanes) : lanes_(lanes) {}
+
+  /// Where the streams' next values go; add() then takes them in.
+  EIDER_ALWAYS_INLINE float* next() { return subtree_[depth_]; }
+  EIDER_ALWAYS_INLINE void add() {
+    ++depth_;
+    for (std::uint64_t digits = count_++; (digits & 1) != 0; digits >>= 1) join();
+  }
+  /// The trees of what was added, at least one value each.
+  EIDER_ALWAYS_INLINE const float* total() {
+    while (depth_ > 1) join();
+    return subtree_[0];
+  }
+
+ private:
+  EIDER_ALWAYS_INLINE void join() {
+    --depth_;
+    float* left = subtree_[depth_ - 1];
+    const float* right = subtree_[depth_];
+    for (std::int64_t i = 0; i < lanes_; ++i) left[i] = left[i] + right[i];
+  }
+
+  float subtree_[40][kMostLanes];  // complete subtrees, the larger ones first; 40 serve 2^39 values
+  std::int64_t lanes_;
+  std::int64_t depth_ = 0;
+  std::uint64_t count_ = 0;
+};
+
 /// The reduction of docs/NUMERICS.md over elements 0..n-1, n >= 1: add(sum, i) is `sum` with element i added.
 template <class Add>
 EIDER_ALWAYS_INLINE float reduce(std::int64_t n, Add add) {

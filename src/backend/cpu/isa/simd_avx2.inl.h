@@ -1,5 +1,5 @@
-// The vector vocabulary of the kernels for AVX2 with FMA and F16C, and AVX-VNNI where the file is compiled for it: 8
-// lanes. What each function does: simd_avx512.inl.h.
+// The vector vocabulary of the kernels for AVX2 with FMA and F16C, and AVX-VNNI where the file is compiled
+// for it: 8 lanes. What each function does: simd_avx512.inl.h.
 
 inline constexpr int kLanes = 8;
 inline constexpr int kSignedOffset = 0;
@@ -15,7 +15,9 @@ struct Codes {
 };
 
 template <ProductRule rule, int tokens>
-inline constexpr int kVectors = tokens == 1 ? 4 : tokens <= 4 ? 2 : 1;
+inline constexpr int kVectors = tokens == 1   ? 4
+                                : tokens <= 4 ? 2
+                                              : 1;
 
 EIDER_ALWAYS_INLINE Floats load(const float* from) {
   return {_mm256_loadu_ps(from)};

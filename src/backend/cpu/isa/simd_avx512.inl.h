@@ -17,7 +17,7 @@ struct Codes {
 
 /// Vectors of rows that a kernel keeps in registers for `tokens` tokens.
 template <ProductRule rule, int tokens>
-inline constexpr int kVectors = rule == ProductRule::kInteger256 && tokens > 4 ? 1 : 2;
+inline constexpr int kVectors = rule == ProductRule::kInteger256&& tokens > 4 ? 1 : 2;
 
 EIDER_ALWAYS_INLINE Floats load(const float* from) {
   return {_mm512_loadu_ps(from)};
@@ -77,7 +77,8 @@ EIDER_ALWAYS_INLINE Codes load_codes(const std::byte* from) {
 EIDER_ALWAYS_INLINE Codes operator|(Codes a, Codes b) {
   return {_mm512_or_si512(a.v, b.v)};
 }
-/// (each byte >> shift) & mask; a negative shift is one to the left. Bits of a neighbour byte fall to the mask.
+/// (each byte >> shift) & mask; a negative shift is one to the left. Bits of a neighbour byte fall to the
+/// mask.
 template <int shift, int mask>
 EIDER_ALWAYS_INLINE Codes bits(Codes a) {
   __m512i shifted = a.v;

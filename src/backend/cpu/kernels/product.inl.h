@@ -34,7 +34,7 @@ struct Parts {
 template <class F, int group>
 EIDER_ALWAYS_INLINE Codes group_codes(const std::byte* strip, std::int64_t first_row) {
   constexpr int kBits = UnitLayout<F>::kBits;
-  constexpr std::int64_t kPlane = kTileRows * 4;
+  constexpr std::int64_t kPlane = kRowTile * 4;
   const std::byte* rows = strip + first_row * 4;
   if constexpr (kBits == 8) return prepare_signed(load_codes(rows + group * kPlane));
   const Codes low = bits<group % 2 * 4, 15>(load_codes(rows + group / 2 * kPlane));
@@ -77,8 +77,8 @@ struct UnitProduct<F, tokens, vectors, ProductRule::kFloat> {
   static EIDER_ALWAYS_INLINE void multiply(const std::byte* tile, std::int64_t first_row, std::int64_t unit,
                                            std::int64_t columns, const ProductInput& in,
                                            const InputTokens<tokens>& rows, Parts<tokens, vectors>& parts) {
-    const auto* elements = reinterpret_cast<const typename F::Block*>(tile) + unit * 32 * kTileRows + first_row;
-    if constexpr (tokens == 1) prefetch<32 * kTileRows * sizeof(typename F::Block)>(elements);
+    const auto* elements = reinterpret_cast<const typename F::Block*>(tile) + unit * 32 * kRowTile + first_row;
+    if constexpr (tokens == 1) prefetch<32 * kRowTile * sizeof(typename F::Block)>(elements);
     const std::int64_t left = columns - unit * 32;
     const std::int64_t count = left < 32 ? left : 32;
     const float* x[tokens];
@@ -89,7 +89,7 @@ struct UnitProduct<F, tokens, vectors, ProductRule::kFloat> {
     for (std::int64_t k = 0; k < count; ++k) {
       Floats w[vectors];
       unroll<vectors>([&](auto v) __attribute__((always_inline)) {
-        w[v] = load_elements(elements + k * kTileRows + v * kLanes);
+        w[v] = load_elements(elements + k * kRowTile + v * kLanes);
       });
       unroll<tokens>([&](auto t) __attribute__((always_inline)) {
         const Floats value = splat(x[t][k]);
@@ -184,7 +184,7 @@ struct UnitProduct<F, tokens, vectors, ProductRule::kInteger256> {
       dot_groups<F, kBegin, kBegin + kGroups>(packed + strip * Layout::kStripBytes, first_row, x,
                                               strip * kStripColumns, sum);
       unroll<vectors>([&](auto v) __attribute__((always_inline)) {
-        const std::byte* from = packed + Layout::kSubScales + sub_scale * kTileRows + first_row + v * kLanes;
+        const std::byte* from = packed + Layout::kSubScales + sub_scale * kRowTile + first_row + v * kLanes;
         const Ints scale = kOffset == 0 ? load_unsigned_bytes(from) : load_signed_bytes(from);
         unroll<tokens>([&](auto t) __attribute__((always_inline)) {
           total[t][v] = total[t][v] + scale * sum[t][v];
@@ -212,7 +212,7 @@ struct UnitProduct<F, tokens, vectors, ProductRule::kInteger256> {
           Ints min_total = splat_int(0);
           for (int pair = 0; pair < 4; ++pair) {
             const std::int16_t* sums = x_sums[t] + 4 * pair;
-            min_total = dot2(min_total, packed + Layout::kMins + (pair * kTileRows + row) * 2, sums[0] + sums[1],
+            min_total = dot2(min_total, packed + Layout::kMins + (pair * kRowTile + row) * 2, sums[0] + sums[1],
                              sums[2] + sums[3]);
           }
           part = negative_fma(min_scale * input_scale, to_floats(min_total), part);
@@ -273,7 +273,7 @@ EIDER_ALWAYS_INLINE void multiply_rows(const ProductArgs& args, std::int64_t til
   for (int t = 0; t < tokens; ++t) {
     float* out = args.out + args.output_rows[first_token + t] * args.weight.rows;
     for (int v = 0; v < vectors; ++v) {
-      const std::int64_t row = tile * kTileRows + first_row + v * kLanes;
+      const std::int64_t row = tile * kRowTile + first_row + v * kLanes;
       float lanes[kLanes];
       store(lanes, parts.part[t][v]);
       for (int lane = 0; lane < kLanes && row + lane < args.weight.rows; ++lane)
@@ -285,7 +285,7 @@ EIDER_ALWAYS_INLINE void multiply_rows(const ProductArgs& args, std::int64_t til
 template <class F, int tokens>
 EIDER_ALWAYS_INLINE void multiply_tile(const ProductArgs& args, std::int64_t tile, std::int64_t first_token) {
   constexpr int kRowVectors = kVectors<F::kProduct, tokens>;
-  for (std::int64_t row = 0; row < kTileRows; row += kRowVectors * kLanes)
+  for (std::int64_t row = 0; row < kRowTile; row += kRowVectors * kLanes)
     multiply_rows<F, tokens, kRowVectors>(args, tile, row, first_token);
 }
 

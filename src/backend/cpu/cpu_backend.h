@@ -1,0 +1,23 @@
+// The CPU backend: the reference's arithmetic, bit for bit, at the speed of the machine. Weights are packed
+// at load (packed.h), and one table of kernels is chosen by what the CPU has.
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "base/machine.h"
+#include "base/result.h"
+#include "base/thread_pool.h"
+#include "ops/backend.h"
+
+namespace eider {
+
+/// Names of the instruction sets that this build and this machine have, best first; may be empty.
+std::vector<std::string_view> cpu_isas(const Machine& machine);
+
+/// `isa` is one of cpu_isas(); an error names the others. `pool` must outlive the backend.
+Result<std::unique_ptr<Backend>> make_cpu_backend(ThreadPool& pool, const Machine& machine,
+                                                  std::string_view isa);
+
+}  // namespace eider

@@ -1,0 +1,20 @@
+// Products of every format for AVX2.
+#include "backend/cpu/isa/avx2.h"
+
+#if defined(__AVX2__)
+namespace eider::cpu::avx2 {
+using namespace host;  // NOLINT(google-build-using-namespace)
+namespace {
+#include "backend/cpu/isa/simd_avx2.inl.h"
+
+#include "backend/cpu/kernels/product.inl.h"
+}  // namespace
+
+void add_products(Kernels& table) {
+#define EIDER_ADD(F) table.product[static_cast<std::size_t>(F::kFormat)] = &product<F>;
+  EIDER_FORMATS(EIDER_ADD)
+#undef EIDER_ADD
+}
+
+}  // namespace eider::cpu::avx2
+#endif
