@@ -134,11 +134,19 @@ void add_engine_flags(CLI::App& command, EngineFlags& flags) {
       "How keys and values are stored: f16 or f32 [f16]")
       ->group(kEngineGroup);
   const auto parse_backend = [&flags](const std::string& text) -> Status {
-    if (text != "reference") return error("reference");
+    if (text != "cpu" && text != "reference") return error("cpu or reference");
     flags.backend = text;
     return {};
   };
-  add_value_flag(command, "--backend", "NAME", parse_backend, "What computes: reference [reference]")
+  add_value_flag(command, "--backend", "NAME", parse_backend,
+                 "What computes: cpu, or reference (slow, the definition); the bits are the same [cpu]")
+      ->group(kEngineGroup);
+  const auto keep_isa = [&flags](const std::string& text) -> Status {
+    flags.isa = text;
+    return {};
+  };
+  add_value_flag(command, "--isa", "NAME", keep_isa,
+                 "Instruction set of the cpu backend: avx512 or avx2 [the best that this machine has]")
       ->group(kEngineGroup);
 }
 

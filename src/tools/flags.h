@@ -21,7 +21,8 @@ struct EngineFlags {
   std::optional<int> threads;           ///< absent: Machine::default_threads()
   std::int64_t max_batch_tokens = 512;
   KvType kv_type = KvType::kF16;
-  std::string backend = "reference";
+  std::string backend = "cpu";
+  std::optional<std::string> isa;
 };
 
 /// How tokens are drawn; `options.seed` counts only where a seed was given.
@@ -34,7 +35,7 @@ struct SamplingFlags {
 void add_model_flag(CLI::App& command, EngineFlags& flags);
 /// -c
 void add_context_flag(CLI::App& command, EngineFlags& flags);
-/// -t, -ub, --kv-type, --backend
+/// -t, -ub, --kv-type, --backend, --isa
 void add_engine_flags(CLI::App& command, EngineFlags& flags);
 /// --temp to --seed
 void add_sampling_flags(CLI::App& command, SamplingFlags& flags);

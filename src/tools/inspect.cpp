@@ -52,7 +52,7 @@ struct Inspection {
   MemoryNeeds needs;
 };
 
-Inspection inspect_model(const Model& model, const Machine& machine, const EngineFlags& flags) {
+Result<Inspection> inspect_model(const Model& model, const Machine& machine, const EngineFlags& flags) {
   Inspection inspection{.model = model, .machine = machine, .formats = totals_by_format(*model.checkpoint)};
   for (const auto& [format, total] : inspection.formats) inspection.parameters += total.parameters;
   inspection.bytes_per_token = bytes_per_token(model.plan);
@@ -60,7 +60,8 @@ Inspection inspect_model(const Model& model, const Machine& machine, const Engin
   options.context = inspection.context = flags.context.value_or(model.max_position_embeddings);
   options.max_batch_tokens = std::min(flags.max_batch_tokens, options.context);
   options.kv_type = flags.kv_type;
-  inspection.needs = memory_needs(model, *create_compute(flags, machine).backend, options);
+  EIDER_TRY(const Compute compute, create_compute(flags, machine));
+  inspection.needs = memory_needs(model, *compute.backend, options);
   return inspection;
 }
 
@@ -149,7 +150,7 @@ std::string to_text(const Inspection& inspection) {
 Result<int> inspect(const InspectFlags& flags) {
   const Machine machine = detect_machine();
   EIDER_TRY(const Model model, open_model(flags.engine.model));
-  const Inspection inspection = inspect_model(model, machine, flags.engine);
+  EIDER_TRY(const Inspection inspection, inspect_model(model, machine, flags.engine));
   EIDER_TRY_STATUS(write_stdout(flags.json ? to_json(inspection) : to_text(inspection)));
   return kExitSuccess;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "backend/cpu/cpu_backend.h"
 #include "backend/reference/reference_backend.h"
 #include "tools/memory.h"
 #include "weights/checkpoint.h"
@@ -19,10 +20,17 @@ Result<Tokenizer> create_tokenizer(const Checkpoint& checkpoint) {
   return Tokenizer::create(*checkpoint.vocabulary()).context(checkpoint.path());
 }
 
-Compute create_compute(const EngineFlags& flags, const Machine& machine) {
+Result<Compute> create_compute(const EngineFlags& flags, const Machine& machine) {
   Compute compute;
   compute.pool = std::make_unique<ThreadPool>(flags.threads.value_or(machine.default_threads()));
-  compute.backend = make_reference_backend(*compute.pool, machine);
+  const std::vector<std::string_view> isas = cpu_isas(machine);
+  if (flags.backend == "reference" || (isas.empty() && !flags.isa)) {
+    if (flags.isa) return error("--isa: only the cpu backend has instruction sets to choose from");
+    compute.backend = make_reference_backend(*compute.pool, machine);
+  } else {
+    const std::string isa = flags.isa ? *flags.isa : std::string(isas.front());
+    EIDER_TRY(compute.backend, make_cpu_backend(*compute.pool, machine, isa).context("--isa"));
+  }
   return compute;
 }
 

@@ -29,7 +29,7 @@ struct Compute {
   std::unique_ptr<ThreadPool> pool;
   std::unique_ptr<Backend> backend;
 };
-Compute create_compute(const EngineFlags& flags, const Machine& machine);
+Result<Compute> create_compute(const EngineFlags& flags, const Machine& machine);
 
 /// Engine options with the context settled: what -c says, else the model's own, else what memory allows (and
 /// a warning). An error names the largest context that fits.

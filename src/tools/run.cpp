@@ -152,7 +152,7 @@ Result<int> run(const RunFlags& flags, const Terminal& terminal) {
   EIDER_TRY(Sampler sampler, Sampler::create(sampling, model.vocab_size));
   EIDER_TRY(answer.prompt_ids, encode_prompt(flags, tokenizer, terminal));
 
-  const Compute compute = create_compute(flags.engine, machine);
+  EIDER_TRY(const Compute compute, create_compute(flags.engine, machine));
   EIDER_TRY(const EngineOptions options,
             settle_options(flags.engine, model, *compute.backend, machine, terminal));
   if (flags.verbose)

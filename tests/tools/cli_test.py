@@ -92,7 +92,7 @@ class UsageTest(CommandLineTest):
             ((*run, "-t", "0"), ("--threads", "'0'", "1 to")),
             ((*run, "-ub", "0"), ("--ubatch-size", "'0'", "1 to")),
             ((*run, "--kv-type", "q8"), ("--kv-type", "'q8'", "f16 or f32")),
-            ((*run, "--backend", "gpu"), ("--backend", "'gpu'", "reference")),
+            ((*run, "--backend", "gpu"), ("--backend", "'gpu'", "cpu or reference")),
             ((*run, "--temp", "-1"), ("--temp", "'-1'", "0 to")),
             ((*run, "--temp", "nan"), ("--temp", "'nan'")),
             ((*run, "--top-k", "-1"), ("--top-k", "'-1'", "0 to")),
