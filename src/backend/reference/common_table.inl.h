@@ -1,5 +1,5 @@
-// The kernels that do not multiply with weights, and a table's entries for them: plain loops that compilers turn into
-// vectors of any width. The reference and the CPU backend share this text.
+// The kernels that do not multiply with weights, and a table's entries for them: plain loops that compilers
+// turn into vectors of any width. The reference and the CPU backend share this text.
 
 #include "ops/numerics.inl.h"
 

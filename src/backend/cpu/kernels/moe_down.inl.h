@@ -1,7 +1,8 @@
-// The down product of a mixture of experts over packed weights. Its sum runs over a token's experts inside each group of
-// units, and then over groups (docs/NUMERICS.md, Mixture of experts).
+// The down product of a mixture of experts over packed weights. Its sum runs over a token's experts inside
+// each group of units, and then over groups (docs/NUMERICS.md, Mixture of experts).
 
-/// p[group][token][row] += weight * t for `tokens` picks of one expert, from `pick` on, and the rows from `first_row` on.
+/// p[group][token][row] += weight * t for `tokens` picks of one expert, from `pick` on, and the rows from
+/// `first_row` on.
 template <class F, int tokens, int vectors>
 EIDER_ALWAYS_INLINE void add_picks(const MoeDownArgs& args, const Matrix& down, std::int64_t tile,
                                    std::int64_t first_row, std::int64_t pick, std::int64_t first_token) {
@@ -18,7 +19,9 @@ EIDER_ALWAYS_INLINE void add_picks(const MoeDownArgs& args, const Matrix& down, 
       Parts<tokens, vectors> second;
       Unit::multiply(packed, first_row, unit++, down.columns, args.in, rows, second);
       unroll<tokens>([&](auto i) __attribute__((always_inline)) {
-        unroll<vectors>([&](auto v) __attribute__((always_inline)) { t.part[i][v] = t.part[i][v] + second.part[i][v]; });
+        unroll<vectors>([&](auto v) __attribute__((always_inline)) {
+          t.part[i][v] = t.part[i][v] + second.part[i][v];
+        });
       });
     }
     unroll<tokens>([&](auto i) __attribute__((always_inline)) {
@@ -69,7 +72,8 @@ inline void moe_down(const MoeDownArgs& args, Items tiles) {
     for (std::int64_t first = 0; first < args.tokens; first += kTokenTile) {
       const std::int64_t count = args.tokens - first < kTokenTile ? args.tokens - first : kTokenTile;
       for (std::int64_t group = 0; group < groups; ++group)
-        for (std::int64_t i = 0; i < count * kRowTile; ++i) args.scratch[group * kTokenTile * kRowTile + i] = 0;
+        for (std::int64_t i = 0; i < count * kRowTile; ++i)
+          args.scratch[group * kTokenTile * kRowTile + i] = 0;
       for (std::int64_t expert = 0; expert < args.picks.experts; ++expert) {
         const std::int64_t last = args.picks.begin[expert + 1];
         std::int64_t pick = first_of_token(args.picks.tokens, args.picks.begin[expert], last, first);

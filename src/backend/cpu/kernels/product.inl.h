@@ -1,16 +1,17 @@
-// Products y = x * W^T over packed weights (packed.h), in the order of docs/NUMERICS.md: lanes run along rows, so a
-// prefill tile and a decoded token are the same chains.
+// Products y = x * W^T over packed weights (packed.h), in the order of docs/NUMERICS.md: lanes run along
+// rows, so a prefill tile and a decoded token are the same chains.
 
 /// body(integral constant 0) .. body(integral constant count - 1), unrolled.
 template <int count, class Body>
 EIDER_ALWAYS_INLINE void unroll(Body body) {
   [&]<int... i>(std::integer_sequence<int, i...>) __attribute__((always_inline)) {
     (body(std::integral_constant<int, i>{}), ...);
-  }(std::make_integer_sequence<int, count>{});
+  }
+  (std::make_integer_sequence<int, count>{});
 }
 
-/// Asks for `bytes` of the weights some way ahead of `at`: a decode step reads each byte once, in order, faster than
-/// hardware prefetchers follow.
+/// Asks for `bytes` of the weights some way ahead of `at`: a decode step reads each byte once, in order,
+/// faster than hardware prefetchers follow.
 template <std::int64_t bytes>
 EIDER_ALWAYS_INLINE void prefetch(const void* at) {
   constexpr std::int64_t kAhead = 4096;
@@ -77,7 +78,8 @@ struct UnitProduct<F, tokens, vectors, ProductRule::kFloat> {
   static EIDER_ALWAYS_INLINE void multiply(const std::byte* tile, std::int64_t first_row, std::int64_t unit,
                                            std::int64_t columns, const ProductInput& in,
                                            const InputTokens<tokens>& rows, Parts<tokens, vectors>& parts) {
-    const auto* elements = reinterpret_cast<const typename F::Block*>(tile) + unit * 32 * kRowTile + first_row;
+    const auto* elements =
+        reinterpret_cast<const typename F::Block*>(tile) + unit * 32 * kRowTile + first_row;
     if constexpr (tokens == 1) prefetch<32 * kRowTile * sizeof(typename F::Block)>(elements);
     const std::int64_t left = columns - unit * 32;
     const std::int64_t count = left < 32 ? left : 32;
@@ -109,8 +111,8 @@ struct UnitProduct<F, tokens, vectors, ProductRule::kInteger32> {
   static EIDER_ALWAYS_INLINE std::int64_t units(std::int64_t columns) { return columns / 32; }
 
   static EIDER_ALWAYS_INLINE void multiply(const std::byte* tile, std::int64_t first_row, std::int64_t unit,
-                                           std::int64_t, const ProductInput& in, const InputTokens<tokens>& rows,
-                                           Parts<tokens, vectors>& parts) {
+                                           std::int64_t, const ProductInput& in,
+                                           const InputTokens<tokens>& rows, Parts<tokens, vectors>& parts) {
     const std::byte* packed = tile + unit * Layout::kBytes;
     if constexpr (tokens == 1) prefetch<Layout::kBytes>(packed);
     const std::int64_t first = unit * in.quantized.rows;
@@ -149,8 +151,8 @@ struct UnitProduct<F, tokens, vectors, ProductRule::kInteger256> {
   static EIDER_ALWAYS_INLINE std::int64_t units(std::int64_t columns) { return columns / 256; }
 
   static EIDER_ALWAYS_INLINE void multiply(const std::byte* tile, std::int64_t first_row, std::int64_t unit,
-                                           std::int64_t, const ProductInput& in, const InputTokens<tokens>& rows,
-                                           Parts<tokens, vectors>& parts) {
+                                           std::int64_t, const ProductInput& in,
+                                           const InputTokens<tokens>& rows, Parts<tokens, vectors>& parts) {
     const std::byte* packed = tile + unit * Layout::kBytes;
     if constexpr (tokens == 1) prefetch<Layout::kBytes>(packed);
     const std::int64_t first = unit * in.quantized.rows;
@@ -168,8 +170,8 @@ struct UnitProduct<F, tokens, vectors, ProductRule::kInteger256> {
 
  private:
   /// total += sub-scale * (codes . x) for one strip.
-  static EIDER_ALWAYS_INLINE void add_strip(const std::byte* packed, std::int64_t first_row, std::int64_t strip,
-                                            const std::int8_t* const (&x)[tokens],
+  static EIDER_ALWAYS_INLINE void add_strip(const std::byte* packed, std::int64_t first_row,
+                                            std::int64_t strip, const std::int8_t* const (&x)[tokens],
                                             const std::int16_t* const (&x_sums)[tokens],
                                             Ints (&total)[tokens][vectors]) {
     unroll<kScalesPerStrip>([&](auto part) __attribute__((always_inline)) {
@@ -186,9 +188,8 @@ struct UnitProduct<F, tokens, vectors, ProductRule::kInteger256> {
       unroll<vectors>([&](auto v) __attribute__((always_inline)) {
         const std::byte* from = packed + Layout::kSubScales + sub_scale * kRowTile + first_row + v * kLanes;
         const Ints scale = kOffset == 0 ? load_unsigned_bytes(from) : load_signed_bytes(from);
-        unroll<tokens>([&](auto t) __attribute__((always_inline)) {
-          total[t][v] = total[t][v] + scale * sum[t][v];
-        });
+        unroll<tokens>([&](auto t)
+                           __attribute__((always_inline)) { total[t][v] = total[t][v] + scale * sum[t][v]; });
       });
     });
     static_assert(kOffset == 0 || kSumsPerScale == 1);
@@ -198,7 +199,8 @@ struct UnitProduct<F, tokens, vectors, ProductRule::kInteger256> {
   static EIDER_ALWAYS_INLINE void finish(const std::byte* packed, std::int64_t first_row, std::int64_t first,
                                          const ProductInput& in, const InputTokens<tokens>& rows,
                                          const std::int16_t* const (&x_sums)[tokens],
-                                         const Ints (&total)[tokens][vectors], Parts<tokens, vectors>& parts) {
+                                         const Ints (&total)[tokens][vectors],
+                                         Parts<tokens, vectors>& parts) {
     unroll<vectors>([&](auto v) __attribute__((always_inline)) {
       const std::int64_t row = first_row + v * kLanes;
       const Floats scale = load_elements(reinterpret_cast<const F16::Block*>(packed + Layout::kScales) + row);
@@ -212,8 +214,8 @@ struct UnitProduct<F, tokens, vectors, ProductRule::kInteger256> {
           Ints min_total = splat_int(0);
           for (int pair = 0; pair < 4; ++pair) {
             const std::int16_t* sums = x_sums[t] + 4 * pair;
-            min_total = dot2(min_total, packed + Layout::kMins + (pair * kRowTile + row) * 2, sums[0] + sums[1],
-                             sums[2] + sums[3]);
+            min_total = dot2(min_total, packed + Layout::kMins + (pair * kRowTile + row) * 2,
+                             sums[0] + sums[1], sums[2] + sums[3]);
           }
           part = negative_fma(min_scale * input_scale, to_floats(min_total), part);
         }
@@ -223,8 +225,8 @@ struct UnitProduct<F, tokens, vectors, ProductRule::kInteger256> {
   }
 };
 
-/// The tree of docs/NUMERICS.md over units as they come: a binary counter of complete subtrees (numerics.inl.h has
-/// it for one value; here a digit is a register tile).
+/// The tree of docs/NUMERICS.md over units as they come: a binary counter of complete subtrees
+/// (numerics.inl.h has it for one value; here a digit is a register tile).
 template <int tokens, int vectors>
 class PartsTree {
  public:
@@ -259,7 +261,8 @@ template <class F, int tokens, int vectors>
 EIDER_ALWAYS_INLINE void multiply_rows(const ProductArgs& args, std::int64_t tile, std::int64_t first_row,
                                        std::int64_t first_token) {
   using Unit = UnitProduct<F, tokens, vectors>;
-  const std::byte* packed = args.weight.data + tile * args.weight.row_bytes;  // a packed matrix's "row" is a tile
+  const std::byte* packed =
+      args.weight.data + tile * args.weight.row_bytes;  // a packed matrix's "row" is a tile
   InputTokens<tokens> rows;
   for (int t = 0; t < tokens; ++t) rows.row[t] = args.input_rows[first_token + t];
   PartsTree<tokens, vectors> tree;
