@@ -1,4 +1,6 @@
 // The `eider` program: parses the command line, runs the chosen command, and turns its end into an exit code.
+#include <fmt/ranges.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <csignal>
@@ -6,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/cpu/cpu_backend.h"
 #include "base/machine.h"
 #include "tools/commands.h"
 #include "tools/flags.h"
@@ -21,8 +24,8 @@ constexpr const char* kCompiler = "GCC " __VERSION__;
 #endif
 
 std::string version_text() {
-  const char* isa = detect_machine().has_fma ? "x86-64 with AVX2, FMA and F16C" : "baseline";
-  return fmt::format("eider {}\ncompiler: {}\ninstruction set here: {}", EIDER_VERSION, kCompiler, isa);
+  return fmt::format("eider {}\ncompiler: {}\ninstruction sets of the cpu backend here: {}", EIDER_VERSION,
+                     kCompiler, fmt::join(cpu_isas(detect_machine()), ", "));
 }
 
 /// One line for what is wrong with the command line, and where to look.

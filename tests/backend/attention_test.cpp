@@ -133,7 +133,8 @@ TEST_P(AttentionTest, DoesNotDependOnStepsOrThreads) {
   };
   EXPECT_TRUE(same({.threads = 3, .steps = std::vector<std::int64_t>(static_cast<std::size_t>(tokens), 1)}));
   EXPECT_TRUE(same({.threads = 16, .steps = {tokens / 3, tokens - tokens / 3}}));
-  EXPECT_TRUE(same({.threads = 1, .fma = false}));
+  for (const std::string& backend : other_backends())
+    EXPECT_TRUE(same({.threads = 1, .backend = backend})) << backend;
 }
 
 const std::vector<AttentionCase> kFiniteCases = {

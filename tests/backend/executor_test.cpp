@@ -114,10 +114,14 @@ TEST(Executor, ThreadsBuildsAndStepsChangeNoBit) {
                                     {.threads = 2, .steps = one_by_one},
                                     {.threads = 3, .steps = pieces},
                                     {.threads = 16, .steps = pieces},
-                                    {.threads = 2, .fma = false},
-                                    {.threads = 5, .fma = false, .steps = pieces}})
+                                    {.threads = 16, .steps = one_by_one}})
       EXPECT_TRUE(same_values(every.plan, expected, run_plan(every.plan, places, manner, kv_type)))
-          << manner.threads << " threads, " << manner.steps.size() << " steps, fma " << manner.fma;
+          << manner.threads << " threads, " << manner.steps.size() << " steps";
+    for (const std::string& backend : other_backends())
+      for (const RunManner& manner :
+           {RunManner{.threads = 2, .backend = backend}, {.threads = 5, .backend = backend, .steps = pieces}})
+        EXPECT_TRUE(same_values(every.plan, expected, run_plan(every.plan, places, manner, kv_type)))
+            << backend << ", " << manner.threads << " threads";
   }
 }
 

@@ -161,7 +161,9 @@ TEST_P(MoeFfnTest, DoesNotDependOnStepsOrThreads) {
   };
   EXPECT_TRUE(same({.threads = 16}));
   EXPECT_TRUE(same({.threads = 3, .steps = std::vector<std::int64_t>(static_cast<std::size_t>(tokens), 1)}));
-  EXPECT_TRUE(same({.threads = 1, .fma = false, .steps = {tokens / 2, tokens - tokens / 2}}));
+  for (const std::string& backend : other_backends())
+    EXPECT_TRUE(same({.threads = 1, .backend = backend, .steps = {tokens / 2, tokens - tokens / 2}}))
+        << backend;
 }
 
 const std::vector<FfnCase> kFloatCases = {

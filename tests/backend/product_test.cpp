@@ -46,7 +46,9 @@ TEST_P(ProductTest, FollowsTheLetter) {
       test.recorder.linear<2>(test.input(x, columns), {{{weight, test.vector(bias)}, {weight, {}}}});
   const Plan plan = test.finish(out[0]);
   const ValueBits values = run_plan(plan, places_in_order(tokens), {});
-  EXPECT_TRUE(same_values(plan, values, run_plan(plan, places_in_order(tokens), {.fma = false})));
+  for (const std::string& backend : other_backends())
+    EXPECT_TRUE(same_values(plan, values, run_plan(plan, places_in_order(tokens), {.backend = backend})))
+        << backend;
 
   std::vector<float> with_bias, without;
   for (std::int64_t token = 0; token < tokens; ++token) {

@@ -9,11 +9,13 @@
 namespace eider::test {
 namespace {
 
-/// The bits of `out`, which both builds of the kernels must agree on.
+/// The bits of `out`, which all builds of the kernels must agree on.
 std::vector<std::uint32_t> run_for(TestPlan& test, ValueId out, std::int64_t rows) {
   const Plan plan = test.finish(out);
   const ValueBits values = run_plan(plan, places_in_order(rows), {.threads = 3});
-  EXPECT_TRUE(same_values(plan, values, run_plan(plan, places_in_order(rows), {.fma = false})));
+  for (const std::string& backend : other_backends())
+    EXPECT_TRUE(same_values(plan, values, run_plan(plan, places_in_order(rows), {.backend = backend})))
+        << backend;
   return values[static_cast<std::size_t>(out.index)];
 }
 

@@ -26,6 +26,9 @@ struct ExactCase {
   KvType kv_type;
   std::optional<Format> format = std::nullopt;
 };
+void PrintTo(const ExactCase& exact, std::ostream* out) {
+  *out << exact.model << (exact.format ? std::string(" ") + format_name(*exact.format) : "");
+}
 
 class Exactness : public testing::TestWithParam<ExactCase> {
  protected:

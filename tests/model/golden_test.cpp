@@ -27,6 +27,9 @@ struct GoldenCase {
   std::string model;
   std::string config;
 };
+void PrintTo(const GoldenCase& golden, std::ostream* out) {
+  *out << golden.model << ", " << golden.config;
+}
 
 class Golden : public testing::TestWithParam<GoldenCase> {
  protected:

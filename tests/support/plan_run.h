@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/cpu/cpu_backend.h"
 #include "backend/reference/reference_backend.h"
 #include "base/machine.h"
 #include "base/thread_pool.h"
@@ -65,9 +66,27 @@ struct RowPlaces {
 /// Everything that must not change a bit of the results.
 struct RunManner {
   int threads = 2;
-  bool fma = true;
-  std::vector<std::int64_t> steps;  ///< rows of each step; empty: all in one
+  std::string backend = "reference";  ///< or "baseline": the reference without FMA; or one of cpu_isas()
+  std::vector<std::int64_t> steps;    ///< rows of each step; empty: all in one
 };
+
+/// What must give the reference's bits on this machine.
+inline std::vector<std::string> other_backends() {
+  std::vector<std::string> names = {"baseline"};
+  for (const std::string_view isa : cpu_isas(detect_machine())) names.emplace_back(isa);
+  return names;
+}
+
+inline std::unique_ptr<Backend> make_backend(const std::string& name, ThreadPool& pool) {
+  Machine machine = detect_machine();
+  if (name != "reference" && name != "baseline") {
+    auto cpu = make_cpu_backend(pool, machine, name);
+    EIDER_CHECK(cpu.ok());
+    return std::move(*cpu);
+  }
+  machine.has_fma = machine.has_fma && name == "reference";
+  return make_reference_backend(pool, machine);
+}
 
 /// The floats (or int32 bits) of each value of a plan, by value index, the rows of all steps one after the
 /// other.
@@ -121,9 +140,7 @@ inline ValueBits run_plan(const Plan& plan, const RowPlaces& places, const RunMa
   const std::vector<std::int64_t> steps = manner.steps.empty() ? std::vector{rows} : manner.steps;
   EIDER_CHECK_EQ(std::reduce(steps.begin(), steps.end()), rows);
   ThreadPool pool(manner.threads);
-  Machine machine = detect_machine();
-  machine.has_fma = machine.has_fma && manner.fma;
-  const auto backend = make_reference_backend(pool, machine);
+  const auto backend = make_backend(manner.backend, pool);
   const std::int64_t most = *std::ranges::max_element(steps);
   auto executable = backend->compile(plan, {most, most, kv_type});
   EIDER_CHECK(executable.ok());

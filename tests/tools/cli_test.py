@@ -134,8 +134,14 @@ class UsageTest(CommandLineTest):
                 for text in mentioned:
                     self.assertIn(text, finished.stdout)
 
+    def open_terminal(self) -> tuple[int, int]:
+        try:
+            return pty.openpty()
+        except OSError as problem:
+            self.skipTest(f"no pseudo-terminal here: {problem}")
+
     def test_no_prompt_at_a_terminal(self) -> None:
-        controller, terminal = pty.openpty()
+        controller, terminal = self.open_terminal()
         with open(terminal, "rb") as stdin:
             finished = subprocess.run([PROGRAM, "run", "-m", str(self.model)], stdin=stdin, capture_output=True,
                                       text=True, timeout=120, check=False)
@@ -144,7 +150,7 @@ class UsageTest(CommandLineTest):
 
     def test_colour_only_where_it_is_wanted(self) -> None:
         def stderr_at_terminal(**variables: str) -> bytes:
-            controller, terminal = pty.openpty()
+            controller, terminal = self.open_terminal()
             environment = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
             with subprocess.Popen([PROGRAM, "walk"], stderr=terminal, env=environment | variables) as process:
                 process.wait(timeout=120)
