@@ -6,11 +6,14 @@
 
 namespace eider {
 
-Detokenizer::Detokenizer(const Tokenizer& tokenizer, bool at_text_start)
-    : tokenizer_(&tokenizer), drop_leading_space_(at_text_start && tokenizer.strips_leading_space()) {}
+Detokenizer::Detokenizer(const Tokenizer& tokenizer, bool at_text_start, ControlTokens control_tokens)
+    : tokenizer_(&tokenizer),
+      drop_leading_space_(at_text_start && tokenizer.strips_leading_space()),
+      control_tokens_(control_tokens) {}
 
 std::string Detokenizer::push(TokenId id) {
   std::string_view bytes = tokenizer_->bytes(id);
+  if (bytes.empty() && control_tokens_ == ControlTokens::kSpelled) bytes = tokenizer_->piece(id);
   if (drop_leading_space_ && !bytes.empty()) {
     drop_leading_space_ = false;
     if (bytes.front() == ' ') bytes.remove_prefix(1);

@@ -9,9 +9,12 @@ namespace eider {
 
 class Detokenizer {
  public:
+  enum class ControlTokens : bool { kHidden, kSpelled };
+
   /// `tokenizer` must outlive this object. `at_text_start`: whether a leading space of the source's
   /// convention is dropped.
-  explicit Detokenizer(const Tokenizer& tokenizer, bool at_text_start = true);
+  explicit Detokenizer(const Tokenizer& tokenizer, bool at_text_start = true,
+                       ControlTokens control_tokens = ControlTokens::kHidden);
 
   /// Text that is certain once `id` is known: whole UTF-8 characters; bytes that can never become one come
   /// out as U+FFFD (one per maximal ill-formed subsequence, Unicode 15 section 3.9).
@@ -23,6 +26,7 @@ class Detokenizer {
   const Tokenizer* tokenizer_;
   std::string held_;
   bool drop_leading_space_;
+  ControlTokens control_tokens_;
 };
 
 }  // namespace eider

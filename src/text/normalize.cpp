@@ -37,6 +37,33 @@ void append_nfc(std::string_view valid, std::string& result) {
   }
 }
 
+std::string replace_all(std::string_view text, std::string_view pattern, std::string_view content) {
+  std::string result;
+  result.reserve(text.size());
+  while (true) {
+    const std::size_t found = text.find(pattern);
+    result.append(text.substr(0, found));
+    if (found == std::string_view::npos) return result;
+    result.append(content);
+    text.remove_prefix(found + pattern.size());
+  }
+}
+
+// `text` after one step: itself, or a view of `storage`.
+std::string_view apply_step(const NormalizerStep& step, std::string_view text, std::string& storage) {
+  switch (step.kind) {
+    case NormalizerStep::Kind::kNfc:
+      return normalize_nfc(text, storage);
+    case NormalizerStep::Kind::kPrepend:
+      if (text.empty()) return text;
+      return storage.assign(step.content).append(text);
+    case NormalizerStep::Kind::kReplace:
+      if (text.find(step.pattern) == std::string_view::npos) return text;
+      return storage = replace_all(text, step.pattern, step.content);
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string_view normalize_nfc(std::string_view text, std::string& storage) {
@@ -53,6 +80,17 @@ std::string_view normalize_nfc(std::string_view text, std::string& storage) {
     text.remove_prefix(1);
   }
   return storage;
+}
+
+std::string_view Normalizer::apply(std::string_view text, std::string& storage) const {
+  std::string result;
+  for (const NormalizerStep& step : steps_) {
+    const std::string_view changed = apply_step(step, text, result);
+    if (changed.data() == text.data()) continue;
+    storage.swap(result);
+    text = storage;
+  }
+  return text;
 }
 
 }  // namespace eider

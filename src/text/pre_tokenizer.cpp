@@ -165,16 +165,27 @@ class ValidCopy {
 
 }  // namespace
 
+bool pre_tokenizer_normalizes_nfc(std::string_view name) {
+  const Entry* entry = find_entry(name);
+  return entry != nullptr && entry->nfc == Nfc::kYes;
+}
+
 Result<PreTokenizer> PreTokenizer::named(std::string_view name) {
   const Entry* entry = find_entry(name);
   if (entry == nullptr) return error("unknown pre-tokenizer '{}'; known are {}", name, known_names());
-  PreTokenizer result;
-  for (const char* pattern : entry->patterns) {
-    EIDER_TRY(Regex regex, Regex::compile(pattern));
-    result.patterns_.push_back(std::move(regex));
-  }
-  result.normalizes_nfc_ = entry->nfc == Nfc::kYes;
+  std::vector<SplitRule> rules;
+  for (const char* pattern : entry->patterns) rules.push_back({.pattern = pattern});
+  EIDER_TRY(PreTokenizer result, create(rules));
   result.ignores_merges_ = entry->merges == Merges::kIgnoredForWholeTokens;
+  return result;
+}
+
+Result<PreTokenizer> PreTokenizer::create(std::span<const SplitRule> rules) {
+  PreTokenizer result;
+  for (const SplitRule& rule : rules) {
+    EIDER_TRY(Regex pattern, Regex::compile(rule.pattern));
+    result.stages_.push_back({std::move(pattern), rule.match});
+  }
   return result;
 }
 
@@ -194,7 +205,7 @@ void PreTokenizer::split(std::string_view text, FunctionRef<void(std::string_vie
 
 void PreTokenizer::split_valid(std::string_view text, std::size_t stage, Regex::Scratch& scratch,
                                FunctionRef<void(std::string_view)> take) const {
-  if (stage == patterns_.size()) {
+  if (stage == stages_.size()) {
     take(text);
     return;
   }
@@ -203,11 +214,13 @@ void PreTokenizer::split_valid(std::string_view text, std::size_t stage, Regex::
     if (end > done) split_valid(text.substr(done, end - done), stage + 1, scratch, take);
     done = end;
   };
-  while (done < text.size()) {
-    const std::optional<Regex::Match> match = patterns_[stage].find(text, done, scratch);
+  const auto& [pattern, belongs] = stages_[stage];
+  for (std::size_t from = 0; from < text.size();) {
+    const std::optional<Regex::Match> match = pattern.find(text, from, scratch);
     if (!match) break;
-    pass_on(match->begin);
-    pass_on(match->end);
+    if (belongs != SplitRule::Match::kWithPrevious) pass_on(match->begin);
+    if (belongs != SplitRule::Match::kWithNext) pass_on(match->end);
+    from = match->end;
   }
   pass_on(text.size());
 }

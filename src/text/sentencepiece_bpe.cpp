@@ -57,24 +57,13 @@ Join SentencePieceBpe::find(std::string_view spelling) const {
   return found == pieces_.end() ? Join{} : found->second;
 }
 
-void SentencePieceBpe::encode(std::string_view text, bool space_prefix, std::vector<TokenId>& ids) const {
-  std::string escaped;
-  escaped.reserve(text.size() + kSentencePieceSpace.size());
-  if (space_prefix) escaped.append(kSentencePieceSpace);
-  for (const char c : text) {
-    if (c == ' ') {
-      escaped.append(kSentencePieceSpace);
-    } else {
-      escaped.push_back(c);
-    }
-  }
-  for (std::string_view rest = escaped; !rest.empty();
-       rest.remove_prefix(std::min(rest.size(), kMaxMergeBytes))) {
-    encode_escaped(rest.substr(0, kMaxMergeBytes), ids);
+void SentencePieceBpe::encode(std::string_view text, std::vector<TokenId>& ids) const {
+  for (; !text.empty(); text.remove_prefix(std::min(text.size(), kMaxMergeBytes))) {
+    encode_word(text.substr(0, kMaxMergeBytes), ids);
   }
 }
 
-void SentencePieceBpe::encode_escaped(std::string_view text, std::vector<TokenId>& ids) const {
+void SentencePieceBpe::encode_word(std::string_view text, std::vector<TokenId>& ids) const {
   SymbolList symbols;
   for (std::string_view rest = text; !rest.empty();) {
     const Utf8Character character = first_utf8(rest);

@@ -22,13 +22,13 @@ class SentencePieceBpe {
   /// `vocabulary`'s tokens must outlive this object.
   static Result<SentencePieceBpe> create(const Vocabulary& vocabulary);
 
-  /// Appends the ids of a text that holds no special tokens. `space_prefix`: as if a space stood before it.
-  void encode(std::string_view text, bool space_prefix, std::vector<TokenId>& ids) const;
+  /// Appends the ids of a text that holds no special tokens and spells spaces as SentencePiece does.
+  void encode(std::string_view text, std::vector<TokenId>& ids) const;
 
  private:
   SentencePieceBpe() = default;
   Join find(std::string_view spelling) const;
-  void encode_escaped(std::string_view text, std::vector<TokenId>& ids) const;
+  void encode_word(std::string_view text, std::vector<TokenId>& ids) const;
 
   std::unordered_map<std::string_view, Join> pieces_;  // spelling -> place in the order of scores, and id
   std::size_t longest_piece_ = 0;                      // bytes

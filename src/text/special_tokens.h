@@ -9,17 +9,21 @@
 #include <unordered_map>
 #include <vector>
 
+#include "text/normalize.h"
 #include "text/vocabulary.h"
 
 namespace eider {
 
 class SpecialTokens {
  public:
-  explicit SpecialTokens(const Vocabulary& vocabulary);
+  /// Those that are found in text as it is written.
+  static SpecialTokens of_text(const Vocabulary& vocabulary);
+  /// Those that are found in normalised text.
+  static SpecialTokens of_normalized_text(const Vocabulary& vocabulary, const Normalizer& normalizer);
 
   struct Match {
     std::size_t begin;
-    std::size_t size;
+    std::size_t size;  ///< with the white space that the token takes along
     TokenId id;
   };
 
@@ -33,15 +37,17 @@ class SpecialTokens {
     TokenId special = -1;
   };
 
+  SpecialTokens() : nodes_(1) {}
   static std::uint64_t edge(std::uint32_t node, char byte) {
     return (std::uint64_t{node} << 8) | static_cast<std::uint8_t>(byte);
   }
-  void add(std::string_view text, TokenId id, bool user_defined);
+  void add(std::string_view spelling, TokenId id, TokenType type);
   std::optional<Match> longest_at(std::string_view text, std::size_t begin, bool parse_special) const;
 
   std::vector<Node> nodes_;                                 // a trie over the tokens' bytes, the root first
   std::unordered_map<std::uint64_t, std::uint32_t> edges_;  // edge() -> node
   std::array<bool, 256> begins_token_{};
+  std::unordered_map<TokenId, AddedTokenRule> rules_;
 };
 
 }  // namespace eider

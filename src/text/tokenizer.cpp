@@ -5,9 +5,11 @@
 #include <utility>
 #include <variant>
 
-#include "base/check.h"
+#include "base/function_ref.h"
+#include "text/bpe.h"
 #include "text/byte_alphabet.h"
-#include "text/byte_bpe.h"
+#include "text/normalize.h"
+#include "text/pre_tokenizer.h"
 #include "text/sentencepiece_bpe.h"
 #include "text/special_tokens.h"
 
@@ -59,7 +61,8 @@ std::vector<std::string> all_token_bytes(const Vocabulary& vocabulary) {
         bytes[i] = byte_level ? alphabet_to_bytes(vocabulary.tokens[i]) : sentencepiece_bytes(vocabulary, id);
         break;
       case TokenType::kUserDefined:
-        bytes[i] = vocabulary.tokens[i];
+        // GGUF files spell them as they stand in text.
+        bytes[i] = vocabulary.model == "bpe" ? sentencepiece_bytes(vocabulary, id) : vocabulary.tokens[i];
         break;
       case TokenType::kUnknown:
       case TokenType::kControl:
@@ -83,18 +86,32 @@ std::vector<bool> all_turn_ends(const Vocabulary& vocabulary) {
   return ends;
 }
 
-using Segmenter = std::variant<ByteBpe, SentencePieceBpe>;
+// GGUF files leave out what their model's name implies.
+std::vector<NormalizerStep> normalizer_steps(const Vocabulary& vocabulary) {
+  using Kind = NormalizerStep::Kind;
+  const std::string space(kSentencePieceSpace);
+  std::vector<NormalizerStep> steps = vocabulary.normalizer;
+  if (vocabulary.model == "llama") {
+    if (vocabulary.add_space_prefix) steps.push_back({.kind = Kind::kPrepend, .content = space});
+    steps.push_back({.kind = Kind::kReplace, .pattern = " ", .content = space});
+  } else if (!vocabulary.split_rules && pre_tokenizer_normalizes_nfc(vocabulary.pre_tokenizer)) {
+    steps.push_back({.kind = Kind::kNfc});
+  }
+  return steps;
+}
+
+using Segmenter = std::variant<Bpe, SentencePieceBpe>;
 
 Result<Segmenter> make_segmenter(const Vocabulary& vocabulary, const std::vector<std::string>& token_bytes) {
-  if (vocabulary.model == "gpt2") {
-    EIDER_TRY(ByteBpe bpe, ByteBpe::create(vocabulary, token_bytes));
+  if (vocabulary.model == "gpt2" || vocabulary.model == "bpe") {
+    EIDER_TRY(Bpe bpe, Bpe::create(vocabulary, token_bytes));
     return Segmenter(std::move(bpe));
   }
   if (vocabulary.model == "llama") {
     EIDER_TRY(SentencePieceBpe bpe, SentencePieceBpe::create(vocabulary));
     return Segmenter(std::move(bpe));
   }
-  return error("unknown tokenizer model '{}'; known are gpt2, llama", vocabulary.model);
+  return error("unknown tokenizer model '{}'; known are gpt2, bpe, llama", vocabulary.model);
 }
 
 }  // namespace
@@ -104,16 +121,49 @@ struct Tokenizer::Impl {
       : vocabulary(std::move(given)),
         token_bytes(all_token_bytes(vocabulary)),
         turn_ends(all_turn_ends(vocabulary)),
-        special_tokens(vocabulary) {}
+        normalizer(normalizer_steps(vocabulary)),
+        special_tokens(SpecialTokens::of_text(vocabulary)),
+        normalized_special_tokens(SpecialTokens::of_normalized_text(vocabulary, normalizer)) {}
 
-  bool contains(TokenId id) const { return id >= 0 && static_cast<std::size_t>(id) < token_bytes.size(); }
+  void encode_section(std::string_view section, bool parse_special, std::vector<TokenId>& ids) const;
 
   Vocabulary vocabulary;
   std::vector<std::string> token_bytes;
   std::vector<bool> turn_ends;
+  Normalizer normalizer;
   SpecialTokens special_tokens;
+  SpecialTokens normalized_special_tokens;
   std::optional<Segmenter> segmenter;  // refers to the members above; set by create()
 };
+
+namespace {
+
+// Appends the ids of the tokens found in `text`; `encode` appends those of the text between them.
+void encode_between(const SpecialTokens& tokens, std::string_view text, bool parse_special,
+                    std::vector<TokenId>& ids, FunctionRef<void(std::string_view)> encode) {
+  std::size_t done = 0;
+  const auto encode_until = [&](std::size_t end) {
+    if (end > done) encode(text.substr(done, end - done));
+  };
+  while (const auto match = tokens.find(text, done, parse_special)) {
+    encode_until(match->begin);
+    ids.push_back(match->id);
+    done = match->begin + match->size;
+  }
+  encode_until(text.size());
+}
+
+}  // namespace
+
+// `section`: text between the tokens that are found in it as it is written.
+void Tokenizer::Impl::encode_section(std::string_view section, bool parse_special,
+                                     std::vector<TokenId>& ids) const {
+  std::string storage;
+  const std::string_view normalized = normalizer.apply(section, storage);
+  encode_between(normalized_special_tokens, normalized, parse_special, ids, [&](std::string_view text) {
+    std::visit([&](const auto& model) { model.encode(text, ids); }, *segmenter);
+  });
+}
 
 Result<Tokenizer> Tokenizer::create(Vocabulary vocabulary) {
   EIDER_TRY_STATUS(vocabulary.check().context("tokenizer"));
@@ -133,47 +183,33 @@ std::vector<TokenId> Tokenizer::encode(std::string_view text, EncodeOptions opti
   if (options.add_special && vocabulary.add_bos && vocabulary.bos) {
     // Templates often print BOS themselves, and a second one harms the model silently.
     const bool written = options.parse_special && text.starts_with(piece(*vocabulary.bos));
-    if (!written) ids.push_back(*vocabulary.bos);
+    if (!written || options.repeat_bos) ids.push_back(*vocabulary.bos);
   }
-  bool after_special = true;  // the text's start counts as such
-  const auto encode_part = [&](std::string_view part) {
-    if (part.empty()) return;
-    if (const auto* byte_bpe = std::get_if<ByteBpe>(&*impl_->segmenter)) {
-      byte_bpe->encode(part, ids);
-    } else {
-      const bool space_prefix = vocabulary.add_space_prefix && after_special;
-      std::get<SentencePieceBpe>(*impl_->segmenter).encode(part, space_prefix, ids);
-    }
-    after_special = false;
-  };
-  std::size_t done = 0;
-  while (const auto special = impl_->special_tokens.find(text, done, options.parse_special)) {
-    encode_part(text.substr(done, special->begin - done));
-    ids.push_back(special->id);
-    after_special = true;
-    done = special->begin + special->size;
-  }
-  encode_part(text.substr(done));
+  encode_between(impl_->special_tokens, text, options.parse_special, ids, [&](std::string_view section) {
+    impl_->encode_section(section, options.parse_special, ids);
+  });
   if (options.add_special && vocabulary.add_eos && vocabulary.eos) ids.push_back(*vocabulary.eos);
   return ids;
 }
 
 std::string_view Tokenizer::bytes(TokenId id) const {
-  return impl_->contains(id) ? std::string_view(impl_->token_bytes[static_cast<std::size_t>(id)])
-                             : std::string_view();
+  return impl_->vocabulary.contains(id) ? std::string_view(impl_->token_bytes[static_cast<std::size_t>(id)])
+                                        : std::string_view();
 }
 
 std::string_view Tokenizer::piece(TokenId id) const {
-  return impl_->contains(id) ? std::string_view(impl_->vocabulary.tokens[static_cast<std::size_t>(id)])
-                             : std::string_view();
+  return impl_->vocabulary.contains(id)
+             ? std::string_view(impl_->vocabulary.tokens[static_cast<std::size_t>(id)])
+             : std::string_view();
 }
 
 bool Tokenizer::ends_turn(TokenId id) const {
-  return impl_->contains(id) && impl_->turn_ends[static_cast<std::size_t>(id)];
+  return impl_->vocabulary.contains(id) && impl_->turn_ends[static_cast<std::size_t>(id)];
 }
 
 bool Tokenizer::strips_leading_space() const {
-  return impl_->vocabulary.model == "llama" && impl_->vocabulary.add_space_prefix;
+  const Vocabulary& vocabulary = impl_->vocabulary;
+  return vocabulary.strip_leading_space || (vocabulary.model == "llama" && vocabulary.add_space_prefix);
 }
 
 const Vocabulary& Tokenizer::vocabulary() const {

@@ -1,5 +1,7 @@
 #include "text/utf8.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 
 namespace eider {
@@ -42,6 +44,22 @@ Utf8Character first_utf8(std::string_view text) {
     code_point = (code_point << 6) | (byte(i) & 0x3Fu);
   }
   return {Utf8Status::kComplete, lead.length, code_point};
+}
+
+Utf8Character last_utf8(std::string_view text) {
+  constexpr std::size_t kLongest = 4;
+  for (std::size_t length = 1; length <= std::min(kLongest, text.size()); ++length) {
+    const Utf8Character character = first_utf8(text.substr(text.size() - length));
+    if (character.status == Utf8Status::kComplete && character.length == length) return character;
+  }
+  return {Utf8Status::kIllFormed, 1, kReplacementCharacter};
+}
+
+bool is_white_space(char32_t code_point) {
+  return (code_point >= 0x09 && code_point <= 0x0D) || code_point == 0x20 || code_point == 0x85 ||
+         code_point == 0xA0 || code_point == 0x1680 || (code_point >= 0x2000 && code_point <= 0x200A) ||
+         code_point == 0x2028 || code_point == 0x2029 || code_point == 0x202F || code_point == 0x205F ||
+         code_point == 0x3000;
 }
 
 bool is_valid_utf8(std::string_view text) {

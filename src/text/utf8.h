@@ -26,6 +26,12 @@ struct Utf8Character {
 /// What `text` (not empty) begins with.
 Utf8Character first_utf8(std::string_view text);
 
+/// What `text` (not empty) ends with: the last character, or one byte that is not part of a character.
+Utf8Character last_utf8(std::string_view text);
+
+/// Unicode's White_Space property.
+bool is_white_space(char32_t code_point);
+
 bool is_valid_utf8(std::string_view text);
 
 void append_utf8(std::string& text, char32_t code_point);

@@ -28,7 +28,7 @@ Status Vocabulary::check() const {
   if (!scores.empty() && scores.size() != count)
     return error("{} scores for {} tokens", scores.size(), count);
   const auto check_id = [&](const char* name, TokenId id) -> Status {
-    if (id >= 0 && static_cast<std::size_t>(id) < count) return {};
+    if (contains(id)) return {};
     return error("{} token id {} is not below the {} tokens", name, id, count);
   };
   const std::pair<const char*, std::optional<TokenId>> named[] = {
@@ -37,6 +37,10 @@ Status Vocabulary::check() const {
     if (id) EIDER_TRY_STATUS(check_id(name, *id));
   }
   for (const TokenId id : more_eos) EIDER_TRY_STATUS(check_id("eos", id));
+  for (const AddedTokenRule& rule : added_token_rules) EIDER_TRY_STATUS(check_id("added", rule.id));
+  for (const Merge& merge : merge_ids) {
+    for (const TokenId id : {merge.left, merge.right, merge.joined}) EIDER_TRY_STATUS(check_id("merged", id));
+  }
   return {};
 }
 

@@ -22,24 +22,66 @@ enum class TokenType : std::uint8_t {
   kByte = 6
 };
 
+/// One step of bringing text into the form that tokens are spelled in.
+struct NormalizerStep {
+  enum class Kind : std::uint8_t { kNfc, kPrepend, kReplace };
+
+  Kind kind = Kind::kNfc;
+  std::string pattern;  ///< kReplace: what is replaced, wherever it stands; never empty
+  std::string content;  ///< kPrepend: what comes before a text that is not empty; kReplace: what replaces
+};
+
+/// A pattern that cuts text into pieces, and which piece a match belongs to.
+struct SplitRule {
+  enum class Match : std::uint8_t { kIsolated, kWithPrevious, kWithNext };
+
+  std::string pattern;
+  Match match = Match::kIsolated;
+};
+
+/// How a token is found in text where that is not simply its spelling in the text as it is written.
+struct AddedTokenRule {
+  TokenId id = 0;
+  bool lstrip = false;       ///< takes the white space before it along
+  bool rstrip = false;       ///< takes the white space behind it along
+  bool single_word = false;  ///< not beside a letter, mark, digit or underscore
+  bool normalized = false;   ///< found in normalised text, by its normalised spelling
+};
+
+/// A merge by ids: `left` and `right` become `joined`.
+struct Merge {
+  TokenId left = 0;
+  TokenId right = 0;
+  TokenId joined = 0;
+};
+
 struct Vocabulary {
-  /// "gpt2": byte-level BPE with merges; "llama": SentencePiece BPE with scores. GGUF files leave out what is
-  /// usual for their model: a "llama" vocabulary adds BOS and a space prefix unless told otherwise, a "gpt2"
-  /// one neither.
+  /// "gpt2": byte-level BPE with merges; "bpe": BPE with merges over characters, with byte tokens for those
+  /// that are no tokens; "llama": SentencePiece BPE with scores. GGUF files leave out what is usual for their
+  /// model: a "llama" vocabulary adds BOS and a space prefix unless told otherwise, a "gpt2" one neither.
   std::string model;
-  /// Name of the pre-tokenizer ("smollm", "llama-bpe", "qwen2", ...); only byte-level BPE uses it.
+  /// Name of the pre-tokenizer ("smollm", "llama-bpe", "qwen2", ...), which also says whether text is brought
+  /// to NFC and merges are ignored for whole tokens; only byte-level BPE without `split_rules` uses it.
   std::string pre_tokenizer;
+  /// What stands for the name where the source spells it out: together with `normalizer` and `ignore_merges`.
+  std::optional<std::vector<SplitRule>> split_rules;
+  std::vector<NormalizerStep> normalizer;  ///< in order; "llama" vocabularies bring their own
+  bool ignore_merges = false;              ///< a piece that is a token is taken whole
+  bool fuse_unknown = false;               ///< neighbouring unknown characters become one unknown token
 
   std::vector<std::string> tokens;  ///< [V] text; byte-level BPE: in the byte-to-unicode alphabet
   std::vector<float> scores;        ///< [V] or empty
   std::vector<TokenType> types;     ///< [V] or empty (all normal)
   std::vector<std::string> merges;  ///< "left right", rank = index
+  std::vector<Merge> merge_ids;     ///< instead of `merges`, for pieces that may hold spaces; rank = index
+  std::vector<AddedTokenRule> added_token_rules;
 
   std::optional<TokenId> bos, eos, eot, eom, unknown, padding;
   std::vector<TokenId> more_eos;  ///< further end-of-sequence ids (generation_config.json)
   bool add_bos = false;
   bool add_eos = false;
   bool add_space_prefix = false;
+  bool strip_leading_space = false;  ///< decoding drops one leading space of the whole output
 
   std::string chat_template;  ///< Jinja source, empty when the checkpoint has none
 
@@ -47,6 +89,7 @@ struct Vocabulary {
   Status check() const;
   /// `id` must be in range, here and below.
   TokenType type(TokenId id) const;
+  bool contains(TokenId id) const { return id >= 0 && static_cast<std::size_t>(id) < tokens.size(); }
   /// The value of a byte token, spelled "<0x0A>".
   std::optional<std::uint8_t> byte(TokenId id) const;
 };

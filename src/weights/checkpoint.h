@@ -33,7 +33,7 @@ class Checkpoint {
   /// Keys as in published config.json files: model_type, hidden_size, num_hidden_layers, rope_theta,
   /// rope_scaling, ...
   const Config& config() const { return config_; }
-  /// The tokenizer's data; absent where the source has none (a directory's tokenizer.json is not read yet).
+  /// The tokenizer's data; absent where the source has none (a directory without tokenizer.json).
   const std::optional<Vocabulary>& vocabulary() const { return vocabulary_; }
 
   /// Names as in published checkpoints, "model.layers.0.self_attn.q_proj.weight", experts as

@@ -10,6 +10,7 @@
 #include "format/storage_format.h"
 #include "weights/checkpoint_builder.h"
 #include "weights/config_style.h"
+#include "weights/hf_vocabulary.h"
 #include "weights/json.h"
 #include "weights/printable.h"
 #include "weights/safetensors.h"
@@ -147,6 +148,12 @@ Result<std::shared_ptr<const Checkpoint>> open_safetensors_checkpoint(const std:
   CheckpointBuilder builder(
       path, fmt::format("safetensors, {} {}", files.size(), files.size() == 1 ? "file" : "shards"),
       std::move(config));
+  const fs::path tokenizer_path = fs::path(config_path).parent_path() / "tokenizer.json";
+  std::error_code ignored;
+  if (fs::exists(tokenizer_path, ignored)) {
+    EIDER_TRY(auto vocabulary, read_hf_vocabulary(tokenizer_path.string(), AddSpecialRule::kTokenizerConfig));
+    builder.set_vocabulary(std::move(vocabulary));
+  }
   EIDER_TRY(auto tensors, SafetensorsTensors::create(builder));
   for (const std::string& name : files) {
     EIDER_TRY(auto file, SafetensorsFile::open(name));

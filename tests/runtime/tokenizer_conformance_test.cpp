@@ -4,15 +4,14 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
 
 #include "base/mapped_file.h"
+#include "tests/support/conformance.h"
 #include "tests/support/temp_dir.h"
 #include "text/chat_template.h"
-#include "text/detokenizer.h"
 #include "text/tokenizer.h"
 #include "weights/checkpoint.h"
 #include "weights/gguf.h"
@@ -23,15 +22,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 using Ids = std::vector<TokenId>;
-
-const std::filesystem::path kConformance = std::filesystem::path(EIDER_SHARED) / "conformance";
-
-std::string read_file(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream content;
-  content << file.rdbuf();
-  return content.str();
-}
+using test::decode;
+using test::kConformance;
+using test::read_file;
 
 Result<Tokenizer> load_tokenizer(const std::string& path) {
   EIDER_TRY(const MappedFile file, MappedFile::open(path));
@@ -58,13 +51,6 @@ Ids parse_ids(const std::string& line) {
   return ids;
 }
 
-std::string decode(const Tokenizer& tokenizer, const Ids& ids) {
-  Detokenizer detokenizer(tokenizer);
-  std::string text;
-  for (const TokenId id : ids) text += detokenizer.push(id);
-  return text + detokenizer.finish();
-}
-
 class GgufVocabulary : public testing::TestWithParam<const char*> {};
 
 TEST_P(GgufVocabulary, GivesTheRecordedIdsAndTheTextBack) {
@@ -72,8 +58,8 @@ TEST_P(GgufVocabulary, GivesTheRecordedIdsAndTheTextBack) {
   if (!std::filesystem::exists(base.string() + ".xz")) GTEST_SKIP() << base << ".xz is not there";
   const test::TempDir folder;
   const std::string path = folder.file("vocab.gguf");
-  const std::string unpack = "xz -dc '" + base.string() + ".xz' > '" + path + "' 2>/dev/null";
-  if (std::system(unpack.c_str()) != 0) GTEST_SKIP() << "no xz program to unpack " << base << ".xz";
+  if (!test::unpack_xz(base.string() + ".xz", path))
+    GTEST_SKIP() << "no xz program to unpack " << base << ".xz";
 
   const auto tokenizer = load_tokenizer(path);
   ASSERT_TRUE(tokenizer.ok()) << tokenizer.error().message();

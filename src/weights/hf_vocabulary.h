@@ -1,0 +1,22 @@
+// The tokenizer of a Hugging Face directory: tokenizer.json and the small files beside it.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "text/vocabulary.h"
+
+namespace eider {
+
+/// Who says whether BOS and EOS are added to a text.
+enum class AddSpecialRule : bool {
+  kPostProcessor,   ///< tokenizer.json alone
+  kTokenizerConfig  ///< tokenizer_config.json's add_bos_token and add_eos_token, where it has them
+};
+
+/// Reads `tokenizer_path`, a tokenizer.json, and what is there beside it: tokenizer_config.json (bos, eos,
+/// padding, the chat template), chat_template.jinja (which wins) and generation_config.json (further eos
+/// ids).
+Result<Vocabulary> read_hf_vocabulary(const std::string& tokenizer_path, AddSpecialRule rule);
+
+}  // namespace eider
