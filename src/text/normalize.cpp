@@ -82,9 +82,10 @@ std::string_view normalize_nfc(std::string_view text, std::string& storage) {
   return storage;
 }
 
-std::string_view Normalizer::apply(std::string_view text, std::string& storage) const {
+std::string_view Normalizer::apply(std::string_view text, std::string& storage, bool continues_text) const {
   std::string result;
   for (const NormalizerStep& step : steps_) {
+    if (continues_text && step.kind == NormalizerStep::Kind::kPrepend) continue;
     const std::string_view changed = apply_step(step, text, result);
     if (changed.data() == text.data()) continue;
     storage.swap(result);

@@ -18,8 +18,9 @@ class Normalizer {
  public:
   explicit Normalizer(std::vector<NormalizerStep> steps) : steps_(std::move(steps)) {}
 
-  /// As normalize_nfc() returns it: `text` itself or a view of `storage`.
-  std::string_view apply(std::string_view text, std::string& storage) const;
+  /// As normalize_nfc() returns it: `text` itself or a view of `storage`. `continues_text`: nothing is
+  /// prepended.
+  std::string_view apply(std::string_view text, std::string& storage, bool continues_text = false) const;
 
  private:
   std::vector<NormalizerStep> steps_;

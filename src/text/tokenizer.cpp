@@ -125,7 +125,7 @@ struct Tokenizer::Impl {
         special_tokens(SpecialTokens::of_text(vocabulary)),
         normalized_special_tokens(SpecialTokens::of_normalized_text(vocabulary, normalizer)) {}
 
-  void encode_section(std::string_view section, bool parse_special, std::vector<TokenId>& ids) const;
+  void encode_section(std::string_view section, EncodeOptions options, std::vector<TokenId>& ids) const;
 
   Vocabulary vocabulary;
   std::vector<std::string> token_bytes;
@@ -156,13 +156,14 @@ void encode_between(const SpecialTokens& tokens, std::string_view text, bool par
 }  // namespace
 
 // `section`: text between the tokens that are found in it as it is written.
-void Tokenizer::Impl::encode_section(std::string_view section, bool parse_special,
+void Tokenizer::Impl::encode_section(std::string_view section, EncodeOptions options,
                                      std::vector<TokenId>& ids) const {
   std::string storage;
-  const std::string_view normalized = normalizer.apply(section, storage);
-  encode_between(normalized_special_tokens, normalized, parse_special, ids, [&](std::string_view text) {
+  const std::string_view normalized = normalizer.apply(section, storage, options.continues_text);
+  const auto encode = [&](std::string_view text) {
     std::visit([&](const auto& model) { model.encode(text, ids); }, *segmenter);
-  });
+  };
+  encode_between(normalized_special_tokens, normalized, options.parse_special, ids, encode);
 }
 
 Result<Tokenizer> Tokenizer::create(Vocabulary vocabulary) {
@@ -186,7 +187,9 @@ std::vector<TokenId> Tokenizer::encode(std::string_view text, EncodeOptions opti
     if (!written || options.repeat_bos) ids.push_back(*vocabulary.bos);
   }
   encode_between(impl_->special_tokens, text, options.parse_special, ids, [&](std::string_view section) {
-    impl_->encode_section(section, options.parse_special, ids);
+    EncodeOptions section_options = options;
+    section_options.continues_text = options.continues_text && section.data() == text.data();
+    impl_->encode_section(section, section_options, ids);
   });
   if (options.add_special && vocabulary.add_eos && vocabulary.eos) ids.push_back(*vocabulary.eos);
   return ids;

@@ -15,7 +15,8 @@ struct EncodeOptions {
   bool add_special = true;  ///< BOS / EOS where the vocabulary asks for them
   bool parse_special =
       true;  ///< control tokens written in the text become their ids (user-defined tokens always do)
-  bool repeat_bos = false;  ///< adds BOS also where the text begins with it
+  bool continues_text = false;  ///< other text stands before it: no space prefix at its start
+  bool repeat_bos = false;      ///< adds BOS also where the text begins with it
 };
 
 class Tokenizer {

@@ -23,5 +23,6 @@ using Action = std::function<Result<int>(const Terminal&)>;
 void add_run_command(CLI::App& program, Action& action);
 void add_inspect_command(CLI::App& program, Action& action);
 void add_perplexity_command(CLI::App& program, Action& action);
+void add_tokenize_command(CLI::App& program, Action& action);
 
 }  // namespace eider

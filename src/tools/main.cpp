@@ -60,6 +60,7 @@ int run_program(int argc, char** argv, const Terminal& terminal) {
   add_run_command(program, action);
   add_inspect_command(program, action);
   add_perplexity_command(program, action);
+  add_tokenize_command(program, action);
 
   std::vector<std::string> arguments(argv + 1, argv + argc);
   std::transform(arguments.begin(), arguments.end(), arguments.begin(), spell_out_flag);

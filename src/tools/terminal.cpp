@@ -30,9 +30,7 @@ std::int64_t stderr_columns() {
 }  // namespace
 
 Terminal Terminal::from_environment() {
-  const char* type = std::getenv("TERM");
-  const bool interactive = isatty(STDERR_FILENO) == 1 && type != nullptr && std::string_view(type) != "dumb";
-  return Terminal(interactive, interactive && !variable_set("NO_COLOR"));
+  return Terminal(is_terminal(STDERR_FILENO), shows_colors(STDERR_FILENO));
 }
 
 void Terminal::note(std::string_view text) const {
@@ -76,6 +74,14 @@ void ProgressBar::erase() {
   fmt::print(stderr, "{}", kEraseLine);
   std::fflush(stderr);
   drawn_ = false;
+}
+
+bool is_terminal(int descriptor) {
+  return isatty(descriptor) == 1 && variable_set("TERM") && std::string_view(std::getenv("TERM")) != "dumb";
+}
+
+bool shows_colors(int descriptor) {
+  return is_terminal(descriptor) && !variable_set("NO_COLOR");
 }
 
 Status write_stdout(std::string_view text) {

@@ -53,6 +53,12 @@ class ProgressBar {
   Clock::time_point next_draw_;
 };
 
+/// Whether file descriptor `descriptor` is a terminal that can move its cursor (TERM is neither absent nor
+/// dumb).
+bool is_terminal(int descriptor);
+/// Whether it also is to show colours: NO_COLOR is not set.
+bool shows_colors(int descriptor);
+
 /// Writes to stdout at once. Fails with the operating system's reason: a closed pipe, a full disk.
 Status write_stdout(std::string_view text);
 

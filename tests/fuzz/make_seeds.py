@@ -64,8 +64,19 @@ def config_seed(name, config):
     (SEEDS / "config_fuzz" / name).write_text(json.dumps(config))
 
 
+def tokenizer_seed(name, vocab, **parts):
+    tokenizer = {"added_tokens": [{"id": 40, "content": "<s>", "special": True, "normalized": False},
+                                  {"id": 41, "content": "[X]", "lstrip": True, "rstrip": True, "single_word": True}],
+                 "model": {"type": "BPE", "vocab": {token: index for index, token in enumerate(vocab)},
+                           "merges": [["a", "b"], ["ab", "c"]], "unk_token": "a", "fuse_unk": True},
+                 "post_processor": {"type": "TemplateProcessing", "special_tokens": {"<s>": {"ids": [40]}},
+                                    "single": [{"SpecialToken": {"id": "<s>"}}, {"Sequence": {"id": "A"}}]}}
+    tokenizer["model"] |= parts.pop("model", {})
+    (SEEDS / "tokenizer_json_fuzz" / name).write_text(json.dumps(tokenizer | parts, separators=(",", ":")))
+
+
 def main():
-    for target in ("gguf_fuzz", "safetensors_fuzz", "config_fuzz"):
+    for target in ("gguf_fuzz", "safetensors_fuzz", "config_fuzz", "tokenizer_json_fuzz"):
         (SEEDS / target).mkdir(parents=True, exist_ok=True)
     embeddings = {"token_embd.weight": (2, HIDDEN)}
     gguf_seed("llama", "llama", embeddings | {"blk.0.attn_q.weight": (4, HIDDEN), "blk.0.attn_k.bias": (2,),
@@ -88,6 +99,22 @@ def main():
     config_seed("flat", {"model_type": "qwen3_moe", "num_local_experts": 4, "mlp_only_layers": [1], "dtype": "bfloat16",
                          "rope_scaling": {"type": "yarn", "factor": 4.0}, "use_sliding_window": False,
                          "sliding_window": None})
+
+    tokenizer_seed("bytes", ["a", "b", "c", "ab", "abc", "\u0120", "\u0120a"], model={"ignore_merges": True},
+                   normalizer={"type": "NFC"}, decoder={"type": "ByteLevel"},
+                   pre_tokenizer={"type": "Sequence", "pretokenizers": [
+                       {"type": "Split", "pattern": {"Regex": "\\s+(?!\\S)|\\p{L}+"}, "behavior": "Isolated"},
+                       {"type": "Digits", "individual_digits": True},
+                       {"type": "ByteLevel", "add_prefix_space": False, "use_regex": True}]})
+    tokenizer_seed("characters", ["a", "b", "c", "ab", "abc", "\u2581", "<0xC3>", "<0xA9>"],
+                   model={"byte_fallback": True, "merges": ["a b", "ab c"]},
+                   normalizer={"type": "Sequence", "normalizers": [
+                       {"type": "Prepend", "prepend": "\u2581"},
+                       {"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"}]},
+                   pre_tokenizer={"type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithPrevious"},
+                   decoder={"type": "Sequence", "decoders": [
+                       {"type": "Replace", "pattern": {"String": "\u2581"}, "content": " "}, {"type": "ByteFallback"},
+                       {"type": "Fuse"}, {"type": "Strip", "content": " ", "start": 1, "stop": 0}]})
 
 
 if __name__ == "__main__":
