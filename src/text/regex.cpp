@@ -3,6 +3,7 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -46,6 +47,14 @@ std::string spell_out_white_space(std::string_view pattern) {
 constexpr std::size_t kJitStackStart = std::size_t{32} << 10;
 constexpr std::size_t kJitStackMax = std::size_t{8} << 20;
 
+// Most backtracks of one search. A run of ten million spaces has that many in linear time; patterns that come
+// with a file may have no such bound.
+std::uint32_t backtrack_limit(std::size_t bytes) {
+  constexpr std::size_t kLeast = 100'000, kForEachByte = 32;
+  const std::size_t limit = kLeast + kForEachByte * bytes;
+  return static_cast<std::uint32_t>(std::min<std::size_t>(limit, std::numeric_limits<std::uint32_t>::max()));
+}
+
 }  // namespace
 
 void Regex::FreeCode::operator()(pcre2_real_code_8* code) const {
@@ -66,8 +75,6 @@ Regex::Scratch::Scratch()
       context_(pcre2_match_context_create(nullptr)),
       stack_(pcre2_jit_stack_create(kJitStackStart, kJitStackMax, nullptr)) {
   EIDER_CHECK(data_ && context_);
-  // The default limit counts backtracks, and a run of ten million spaces has that many in linear time.
-  pcre2_set_match_limit(context_.get(), std::numeric_limits<std::uint32_t>::max());
   pcre2_jit_stack_assign(context_.get(), nullptr, stack_.get());
 }
 
@@ -90,6 +97,7 @@ Result<Regex> Regex::compile(std::string_view pattern) {
 }
 
 std::optional<Regex::Match> Regex::find(std::string_view subject, std::size_t from, Scratch& scratch) const {
+  pcre2_set_match_limit(scratch.context_.get(), backtrack_limit(subject.size() - from));
   const int found =
       pcre2_match(code_.get(), reinterpret_cast<PCRE2_SPTR>(subject.data()), subject.size(), from,
                   PCRE2_NOTEMPTY | PCRE2_NO_UTF_CHECK, scratch.data_.get(), scratch.context_.get());

@@ -44,7 +44,8 @@ class Regex {
   };
 
   /// The first match that is not empty, at or after `from`. `subject` must be valid UTF-8 (unchecked) and
-  /// `from` a character's start. A pattern that exhausts the engine's limits matches nothing.
+  /// `from` a character's start. A pattern that backtracks beyond a multiple of the subject's length matches
+  /// nothing.
   std::optional<Match> find(std::string_view subject, std::size_t from, Scratch& scratch) const;
 
  private:

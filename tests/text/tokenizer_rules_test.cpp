@@ -90,6 +90,14 @@ TEST(SplitRules, MatchesJoinTheGapBesideThem) {
   EXPECT_EQ(pieces(SplitRule::Match::kWithNext), (Pieces{"-a", "-", "-b"}));
 }
 
+TEST(SplitRules, PatternsThatBacktrackWithoutEndMatchNothing) {
+  const SplitRule rule{.pattern = "(a|a|aa)+[bc]"};
+  const auto pre_tokenizer = PreTokenizer::create({&rule, 1});
+  std::size_t pieces = 0;
+  pre_tokenizer->split(std::string(10000, 'a'), [&](std::string_view) { ++pieces; });
+  EXPECT_EQ(pieces, 1u);
+}
+
 TEST(Tokenizer, RepeatsAWrittenBosOnlyWhereAsked) {
   Vocabulary vocabulary = sentencepiece_vocabulary({"a"});
   vocabulary.add_bos = true;
