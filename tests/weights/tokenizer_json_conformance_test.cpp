@@ -17,7 +17,7 @@ namespace {
 using Json = nlohmann::json;
 using Ids = std::vector<TokenId>;
 
-class TokenizerJson : public testing::TestWithParam<const char*> {
+class PublishedTokenizer : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
     const std::filesystem::path folder = test::kConformance / "tokenizers" / GetParam();
@@ -37,7 +37,7 @@ class TokenizerJson : public testing::TestWithParam<const char*> {
   std::optional<Tokenizer> tokenizer_;
 };
 
-TEST_P(TokenizerJson, GivesTheRecordedIdsAndTexts) {
+TEST_P(PublishedTokenizer, GivesTheRecordedIdsAndTexts) {
   const auto vectors = test::kConformance / "tokenizers" / "vectors" / (std::string(GetParam()) + ".json");
   const Json cases = Json::parse(test::read_file(vectors))["cases"];
   ASSERT_EQ(cases.size(), 381u);
@@ -54,7 +54,7 @@ TEST_P(TokenizerJson, GivesTheRecordedIdsAndTexts) {
   }
 }
 
-TEST_P(TokenizerJson, TheConfigurationBesideItNamesTheSpecialTokens) {
+TEST_P(PublishedTokenizer, TheConfigurationBesideItNamesTheSpecialTokens) {
   auto vocabulary = read_hf_vocabulary(path_, AddSpecialRule::kTokenizerConfig);
   ASSERT_TRUE(vocabulary.ok()) << vocabulary.error().message();
   const Json config = Json::parse(test::read_file(folder_.file("tokenizer_config.json")));
@@ -71,7 +71,7 @@ TEST_P(TokenizerJson, TheConfigurationBesideItNamesTheSpecialTokens) {
   EXPECT_EQ(vocabulary->add_bos, config.value("add_bos_token", tokenizer_->vocabulary().add_bos));
 }
 
-INSTANTIATE_TEST_SUITE_P(Published, TokenizerJson,
+INSTANTIATE_TEST_SUITE_P(HuggingFace, PublishedTokenizer,
                          testing::Values("qwen3", "deepseek_v3", "llama3_1", "gemma3", "llama2"),
                          [](const auto& instance) { return std::string(instance.param); });
 
