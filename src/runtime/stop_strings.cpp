@@ -7,6 +7,12 @@
 
 namespace eider {
 
+std::size_t tail_that_begins(std::string_view text, std::string_view word) {
+  std::size_t length = std::min(word.size() - 1, text.size());
+  while (!text.ends_with(word.substr(0, length))) --length;  // ends at 0: every text ends with nothing
+  return length;
+}
+
 StopStrings::StopStrings(std::vector<std::string> stops) : stops_(std::move(stops)) {
   for (const std::string& stop : stops_) EIDER_CHECK(!stop.empty());
 }
@@ -29,11 +35,7 @@ std::string StopStrings::push(std::string_view text) {
 
   // The longest tail that begins a stop string.
   std::size_t tail = 0;
-  for (const std::string& stop : stops_) {
-    for (std::size_t length = std::min(stop.size() - 1, held_.size()); length > tail; --length) {
-      if (held_.ends_with(std::string_view(stop).substr(0, length))) tail = length;
-    }
-  }
+  for (const std::string& stop : stops_) tail = std::max(tail, tail_that_begins(held_, stop));
   std::string certain = held_.substr(0, held_.size() - tail);
   held_.erase(0, certain.size());
   return certain;

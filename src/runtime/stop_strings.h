@@ -2,11 +2,15 @@
 // back, so that no part of a stop string is ever given out, however tokens cut it.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace eider {
+
+/// Length of the longest proper prefix of `word` that `text` ends with: what more text could complete.
+std::size_t tail_that_begins(std::string_view text, std::string_view word);
 
 class StopStrings {
  public:
