@@ -199,6 +199,15 @@ void add_sampling_flags(CLI::App& command, SamplingFlags& flags) {
       ->group(kSamplingGroup);
 }
 
+void add_predict_flag(CLI::App& command, std::int64_t& max_tokens) {
+  constexpr std::int64_t kMaxPredict = 1 << 24;
+  add_integer_flag(
+      command, "-n,--predict", [&max_tokens](std::int64_t n) { max_tokens = n; }, -1, kMaxPredict,
+      fmt::format("Most tokens of an answer; -1: until the model ends it or the context is full [{}]",
+                  max_tokens))
+      ->group("Answer");
+}
+
 std::string spell_out_flag(std::string argument) {
   return argument == "-ub" ? "--ubatch-size" : std::move(argument);
 }

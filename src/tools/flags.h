@@ -40,6 +40,9 @@ void add_engine_flags(CLI::App& command, EngineFlags& flags);
 /// --temp to --seed
 void add_sampling_flags(CLI::App& command, SamplingFlags& flags);
 
+/// -n
+void add_predict_flag(CLI::App& command, std::int64_t& max_tokens);
+
 /// A flag that takes one value, `type` in its help. `parse` stores the value or says what is allowed. Given
 /// again, the last value counts.
 CLI::Option* add_value_flag(CLI::App& command, const std::string& names, const std::string& type,

@@ -35,7 +35,7 @@ int report_usage(const CLI::App& program, const CLI::ParseError& problem, const 
   if (chosen.empty()) {
     const std::vector<std::string> words = program.remaining();
     message =
-        fmt::format("{}: run, inspect or perplexity",
+        fmt::format("{}: run, chat, inspect or perplexity",
                     words.empty() ? "a command is needed" : fmt::format("'{}' is no command", words.front()));
   }
   std::replace(message.begin(), message.end(), '\n', ' ');
@@ -53,11 +53,13 @@ int run_program(int argc, char** argv, const Terminal& terminal) {
   program.footer(
       "Examples:\n"
       "  eider run -m model.gguf -p \"Why is the sky blue?\"\n"
+      "  eider chat -m model.gguf\n"
       "  eider inspect -m model.gguf -c 8192\n"
       "  eider run --help");
 
   Action action;
   add_run_command(program, action);
+  add_chat_command(program, action);
   add_inspect_command(program, action);
   add_perplexity_command(program, action);
   add_tokenize_command(program, action);

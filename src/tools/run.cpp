@@ -6,15 +6,16 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "runtime/generation.h"
 #include "runtime/sampler.h"
 #include "text/chat_template.h"
+#include "tools/chat_prompt.h"
 #include "tools/commands.h"
 #include "tools/flags.h"
+#include "tools/generating.h"
 #include "tools/input.h"
 #include "tools/loading.h"
 #include "tools/memory.h"
@@ -43,21 +44,14 @@ Result<std::string> read_prompt(const RunFlags& flags) {
   return text;
 }
 
-/// The conversation in the words of the model's own chat template.
-Result<std::string> render_chat(const Tokenizer& tokenizer, const std::string& prompt,
-                                const std::optional<std::string>& system) {
-  const Vocabulary& vocabulary = tokenizer.vocabulary();
-  EIDER_TRY(const ChatTemplate chat_template, ChatTemplate::parse(vocabulary.chat_template));
+/// The prompt in the words of the model's own chat template.
+Result<std::string> render_prompt(const Tokenizer& tokenizer, const std::string& prompt,
+                                  const std::optional<std::string>& system) {
+  EIDER_TRY(const ChatTemplate chat_template, ChatTemplate::parse(tokenizer.vocabulary().chat_template));
   auto messages = nlohmann::ordered_json::array();
   if (system) messages.push_back({{"role", "system"}, {"content", *system}});
   messages.push_back({{"role", "user"}, {"content", prompt}});
-  const auto spelling = [&](const std::optional<TokenId>& id) {
-    return id ? std::string(tokenizer.piece(*id)) : std::string();
-  };
-  return chat_template.render({{"messages", std::move(messages)},
-                               {"add_generation_prompt", true},
-                               {"bos_token", spelling(vocabulary.bos)},
-                               {"eos_token", spelling(vocabulary.eos)}});
+  return render_chat(chat_template, tokenizer, {{"messages", std::move(messages)}});
 }
 
 Result<std::vector<TokenId>> encode_prompt(const RunFlags& flags, const Tokenizer& tokenizer,
@@ -68,7 +62,7 @@ Result<std::vector<TokenId>> encode_prompt(const RunFlags& flags, const Tokenize
       return error("--system: this model has no chat template that could hold a system message");
     terminal.note("this model has no chat template: the prompt is used as it is");
   } else if (!flags.raw) {
-    Result<std::string> rendered = render_chat(tokenizer, text, flags.system);
+    Result<std::string> rendered = render_prompt(tokenizer, text, flags.system);
     if (!rendered.ok())
       return error("chat template: {} (--raw uses the prompt as it is)", rendered.error().message());
     text = std::move(rendered).value();
@@ -115,30 +109,6 @@ void report_statistics(const Answer& answer, bool logits_hash, const Terminal& t
                   answer.ids.size(), timing.decode_tok_s, timing.tpot_ms, answer.weights_gb_s,
                   finish_reason_name(answer.finish_reason)));
   if (logits_hash) terminal.note(fmt::format("logits hash: {:016x}", answer.logits_hash));
-}
-
-/// Runs the generation to its end; `sink` gets the text as it becomes certain.
-Result<std::string> generate(Generation& generation, const std::function<Status(const std::string&)>& sink,
-                             const Terminal& terminal, const InterruptGuard& interrupt) {
-  std::string text;
-  ProgressBar bar(terminal, "reading the prompt");
-  while (!generation.done()) {
-    if (interrupt.interrupted()) generation.cancel();
-    EIDER_TRY(const std::string piece, generation.advance());
-    if (generation.state() == Generation::State::kPrefill)
-      bar.update(generation.prefilled(), generation.prompt_tokens());
-    else
-      bar.erase();
-    if (piece.empty()) continue;
-    text += piece;
-    EIDER_TRY_STATUS(sink(piece));
-  }
-  return text;
-}
-
-/// Seeds are short enough to be typed again.
-std::uint64_t draw_seed() {
-  return std::random_device()();
 }
 
 Result<int> run(const RunFlags& flags, const Terminal& terminal) {
@@ -213,12 +183,8 @@ void check_prompt_flags(const RunFlags& flags) {
 }
 
 void add_answer_flags(CLI::App& command, RunFlags& flags) {
-  constexpr std::int64_t kMaxPredict = 1 << 24;
   constexpr const char* kGroup = "Answer";
-  add_integer_flag(
-      command, "-n,--predict", [&flags](std::int64_t n) { flags.limits.max_tokens = n; }, -1, kMaxPredict,
-      "Most tokens of the answer; -1: until the model ends it or the context is full [-1]")
-      ->group(kGroup);
+  add_predict_flag(command, flags.limits.max_tokens);
   const auto add_stop = [&flags](const std::string& text) -> Status {
     if (text.empty()) return error("some text");
     flags.limits.stop.push_back(text);

@@ -77,7 +77,7 @@ class UsageTest(CommandLineTest):
     def test_wrong_flags_are_named(self) -> None:
         run = ("run", "-m", self.model, "-p", "x")
         for arguments, mentioned in [
-            ((), ("run, inspect or perplexity",)),
+            ((), ("run, chat, inspect or perplexity",)),
             (("walk",), ("walk",)),
             (("run", "-p", "x"), ("--model",)),
             ((*run, "--frobnicate"), ("--frobnicate",)),
@@ -122,7 +122,7 @@ class UsageTest(CommandLineTest):
 
     def test_help_and_version(self) -> None:
         for arguments, mentioned in [
-            (("--help",), ("run", "inspect", "perplexity", "Examples")),
+            (("--help",), ("run", "chat", "inspect", "perplexity", "Examples")),
             (("run", "--help"), ("--temp", "--ctx-size", "-ub", "--samplers", "Examples", "Sampling", "Engine")),
             (("inspect", "--help"), ("--ctx-size", "Examples")),
             (("perplexity", "--help"), ("--ids", "Examples")),

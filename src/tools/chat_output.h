@@ -1,0 +1,30 @@
+// AnswerPrinter: an answer on its way to stdout, thoughts dimmed where stdout is a terminal that shows
+// colours.
+#pragma once
+
+#include <string_view>
+
+#include "base/result.h"
+#include "runtime/thinking.h"
+
+namespace eider {
+
+class AnswerPrinter {
+ public:
+  /// `thinking`: whether the answer begins inside a thought.
+  explicit AnswerPrinter(bool thinking);
+
+  Status print(std::string_view text);
+  /// Prints what was held back and ends the line.
+  Status finish();
+
+ private:
+  Status print(const std::vector<ThinkingSplitter::Part>& parts);
+
+  ThinkingSplitter splitter_;
+  bool terminal_;
+  bool colors_;
+  bool in_line_ = false;
+};
+
+}  // namespace eider
