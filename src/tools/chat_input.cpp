@@ -204,6 +204,7 @@ Result<ChatInput::Input> ChatInput::Editor::read(const std::string& draft) {
   for (;;) {
     interrupted_ = false;
     int length = 0;
+    el_wset(edit_line_, EL_PREP_TERM, 1);  // before the prompt shows: keys are the editor's from then on
     write_stderr(kPasteOn);
     const char* line = el_gets(edit_line_, &length);
     write_stderr(kPasteOff);

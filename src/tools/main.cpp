@@ -35,7 +35,7 @@ int report_usage(const CLI::App& program, const CLI::ParseError& problem, const 
   if (chosen.empty()) {
     const std::vector<std::string> words = program.remaining();
     message =
-        fmt::format("{}: run, chat, inspect or perplexity",
+        fmt::format("{}: run, chat, tokenize, inspect or perplexity",
                     words.empty() ? "a command is needed" : fmt::format("'{}' is no command", words.front()));
   }
   std::replace(message.begin(), message.end(), '\n', ' ');
