@@ -21,9 +21,11 @@ void relax() {
 #endif
 }
 
-/// Most pauses before a waiting thread parks: some tens of microseconds, about what parking and waking costs.
-constexpr int kMostSpins = 1000;
-constexpr int kFewestSpins = 8;
+/// Pauses before a waiting thread parks. At most some hundred microseconds, the length of an uneven phase; at least about
+/// what parking and waking costs, or a thread that has parked a few times would never again be in time to see that
+/// spinning pays.
+constexpr int kMostSpins = 5000;
+constexpr int kFewestSpins = 300;
 
 /// True where the pool has more threads than CPUs: whoever spins then keeps the awaited thread from running.
 bool more_than_cpus(int threads) {
@@ -45,7 +47,7 @@ class Waiter {
     for (int i = 0; i < spins; ++i) {
       if (counter.load(std::memory_order_acquire) != seen) {
         if (spins < most_spins_)
-          spins_.store(std::min(most_spins_, spins + spins / 8 + 1), std::memory_order_relaxed);
+          spins_.store(std::min(most_spins_, 2 * spins), std::memory_order_relaxed);
         return;
       }
       relax();
