@@ -21,9 +21,9 @@ void relax() {
 #endif
 }
 
-/// Pauses before a waiting thread parks. At most some hundred microseconds, the length of an uneven phase; at least about
-/// what parking and waking costs, or a thread that has parked a few times would never again be in time to see that
-/// spinning pays.
+/// Pauses before a waiting thread parks. At most some hundred microseconds, the length of an uneven phase; at
+/// least about what parking and waking costs, or a thread that has parked a few times would never again be in
+/// time to see that spinning pays.
 constexpr int kMostSpins = 5000;
 constexpr int kFewestSpins = 300;
 
@@ -46,8 +46,7 @@ class Waiter {
     const int spins = spins_.load(std::memory_order_relaxed);
     for (int i = 0; i < spins; ++i) {
       if (counter.load(std::memory_order_acquire) != seen) {
-        if (spins < most_spins_)
-          spins_.store(std::min(most_spins_, 2 * spins), std::memory_order_relaxed);
+        if (spins < most_spins_) spins_.store(std::min(most_spins_, 2 * spins), std::memory_order_relaxed);
         return;
       }
       relax();
