@@ -10,11 +10,7 @@ namespace {
 #include "backend/cpu/kernels/product.inl.h"
 }  // namespace
 
-void add_products(Kernels& table) {
-#define EIDER_ADD(F) table.product[static_cast<std::size_t>(F::kFormat)] = &product<F>;
-  EIDER_FORMATS(EIDER_ADD)
-#undef EIDER_ADD
-}
+#include "backend/cpu/kernels/add_products.inl.h"
 
 }  // namespace eider::cpu::avx2
 #endif

@@ -18,11 +18,7 @@ namespace {
 #include "backend/cpu/kernels/moe_down.inl.h"
 }  // namespace
 
-void add_moe_downs(Kernels& table) {
-#define EIDER_ADD(F) table.moe_down[static_cast<std::size_t>(F::kFormat)] = &moe_down<F>;
-  EIDER_FORMATS(EIDER_ADD)
-#undef EIDER_ADD
-}
+#include "backend/cpu/kernels/add_moe_downs.inl.h"
 
 }  // namespace eider::cpu::avx512
 #endif
