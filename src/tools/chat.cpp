@@ -1,21 +1,19 @@
 // `eider chat`: reads a message, streams its answer, and again. It wires what `eider run` wires to a
 // Dialogue, and the keyboard to both.
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
 #include "runtime/generation.h"
 #include "runtime/sampler.h"
-#include "text/chat_template.h"
 #include "tools/chat_commands.h"
 #include "tools/chat_dialogue.h"
 #include "tools/chat_input.h"
 #include "tools/chat_output.h"
+#include "tools/chat_prompt.h"
 #include "tools/commands.h"
 #include "tools/flags.h"
 #include "tools/generating.h"
-#include "tools/input.h"
 #include "tools/loading.h"
 #include "tools/memory.h"
 
@@ -27,22 +25,9 @@ struct ChatFlags {
   SamplingFlags sampling;
   GenerationLimits limits;
   std::optional<std::string> system;
-  std::optional<std::string> template_file;
-  nlohmann::ordered_json template_variables = nlohmann::ordered_json::object();
+  TemplateFlags chat_template;
   bool verbose = false;
 };
-
-Result<ChatTemplate> read_template(const ChatFlags& flags, const Tokenizer& tokenizer) {
-  if (flags.template_file) {
-    EIDER_TRY(const std::string source, read_file(*flags.template_file));
-    return ChatTemplate::parse(source).context(*flags.template_file);
-  }
-  const std::string& source = tokenizer.vocabulary().chat_template;
-  if (source.empty())
-    return error("{}: has no chat template; give one with --chat-template-file, or use eider run --raw",
-                 flags.engine.model);
-  return ChatTemplate::parse(source).context("chat template");
-}
 
 /// Says what a person can do where an answer ended for want of room, or tells why it ended early.
 void report_end(const Turn& turn, const Chat& chat, const Terminal& terminal) {
@@ -175,7 +160,7 @@ Result<int> chat(const ChatFlags& flags, const Terminal& terminal) {
   const Machine machine = detect_machine();
   EIDER_TRY(Model model, open_model(flags.engine.model));
   EIDER_TRY(const Tokenizer tokenizer, create_tokenizer(*model.checkpoint));
-  EIDER_TRY(ChatTemplate chat_template, read_template(flags, tokenizer));
+  EIDER_TRY(ChatPrompt prompt, ChatPrompt::create(flags.chat_template, tokenizer, flags.engine.model));
   EIDER_TRY(const Compute compute, create_compute(flags.engine, machine));
   EIDER_TRY(const EngineOptions options,
             settle_options(flags.engine, model, *compute.backend, machine, terminal));
@@ -188,7 +173,7 @@ Result<int> chat(const ChatFlags& flags, const Terminal& terminal) {
   interrupt.reset();  // from here on there is one for each answer
 
   ChatInput input(default_history_path());
-  Chat state{Dialogue(*engine, tokenizer, std::move(chat_template), flags.template_variables),
+  Chat state{Dialogue(*engine, tokenizer, std::move(prompt)),
              flags.sampling,
              flags.limits,
              input.interactive(),
@@ -207,24 +192,11 @@ constexpr const char* kExamples = R"(Examples:
   eider chat -m model.gguf
   eider chat -m model.gguf --system "Answer in French" -c 8192
   eider chat -m model.gguf --template-args '{"enable_thinking": false}'
-  printf 'Hello\nAnd in Spanish?\n' | eider chat -m model.gguf --temp 0     each line is a message
+  printf 'Hello\nAnd in Spanish?\n' | eider chat -m model.gguf      line by line
 
-/help in the chat lists its commands. Ctrl-C stops an answer, a second one leaves. What was typed is remembered
-in $XDG_STATE_HOME/eider/chat_history (~/.local/state/eider/chat_history).)";
-
-void add_template_flags(CLI::App& command, ChatFlags& flags) {
-  add_text_flag(command, "--system", "TEXT", flags.system, "System message");
-  add_text_flag(command, "--chat-template-file", "PATH", flags.template_file,
-                "A Jinja template in place of the model's own");
-  const auto read_variables = [&flags](const std::string& text) -> Status {
-    auto variables = nlohmann::ordered_json::parse(text, nullptr, false);
-    if (!variables.is_object()) return error("a JSON object");
-    flags.template_variables = std::move(variables);
-    return {};
-  };
-  add_value_flag(command, "--template-args", "JSON", read_variables,
-                 "More variables for the template, as in {\"enable_thinking\": false}");
-}
+/help in the chat lists its commands and keys. Ctrl-C stops an answer, a second
+one leaves. What was typed is remembered in $XDG_STATE_HOME/eider/chat_history
+(~/.local/state/eider/chat_history).)";
 
 }  // namespace
 
@@ -233,7 +205,8 @@ void add_chat_command(CLI::App& program, Action& action) {
       program.add_subcommand("chat", "Answers messages by turns, from a terminal or line by line");
   const auto flags = std::make_shared<ChatFlags>();
   add_model_flag(*command, flags->engine);
-  add_template_flags(*command, *flags);
+  add_text_flag(*command, "--system", "TEXT", flags->system, "System message");
+  add_template_flags(*command, flags->chat_template, "Options");
   add_predict_flag(*command, flags->limits.max_tokens);
   command->add_flag("--verbose", flags->verbose, "Shows memory, threads, and what each answer took");
   add_context_flag(*command, flags->engine);

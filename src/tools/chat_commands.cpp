@@ -8,6 +8,7 @@
 
 #include "runtime/sampler.h"
 #include "tools/chat_file.h"
+#include "tools/help.h"
 
 namespace eider {
 namespace {
@@ -49,10 +50,10 @@ std::string_view trimmed(std::string_view text) {
 }
 
 Result<ChatStep> show_help(Chat&, const std::string&, const Terminal& terminal) {
+  std::string text;
   for (const Command& command : kCommands)
-    terminal.note(
-        fmt::format("  {:<20} {}", fmt::format("{} {}", command.name, command.argument), command.help));
-  terminal.note(kKeys);
+    text += help_line(fmt::format("  {} {}", command.name, command.argument), command.help, 23);
+  terminal.note(text.append(kKeys));
   return ChatStep::kRead;
 }
 
@@ -138,9 +139,10 @@ Result<ChatStep> set(Chat& chat, const std::string& argument, const Terminal& te
   add_sampling_flags(flags, sampling);
   add_predict_flag(flags, limits.max_tokens);
   if (argument.empty()) {
+    std::string text;
     for (const CLI::Option* option : flags.get_options())
-      terminal.note(fmt::format("  {:<18} {}", option->get_lnames().front(), option->get_description()));
-    terminal.note(fmt::format("The seed is {} now.", *sampling.seed));
+      text += help_line("  " + option->get_lnames().front(), option->get_description(), 21);
+    terminal.note(fmt::format("{}The seed is {} now.", text, *sampling.seed));
     return ChatStep::kRead;
   }
   const std::size_t name_end = argument.find_first_of(" =");

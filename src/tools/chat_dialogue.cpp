@@ -5,7 +5,6 @@
 
 #include "base/check.h"
 #include "text/detokenizer.h"
-#include "tools/chat_prompt.h"
 
 namespace eider {
 namespace {
@@ -27,13 +26,8 @@ Status check_roles(const std::vector<ChatMessage>& messages) {
 
 }  // namespace
 
-Dialogue::Dialogue(Engine& engine, const Tokenizer& tokenizer, ChatTemplate chat_template,
-                   nlohmann::ordered_json variables)
-    : engine_(&engine),
-      tokenizer_(&tokenizer),
-      chat_template_(std::move(chat_template)),
-      variables_(std::move(variables)),
-      session_(engine.new_session()) {}
+Dialogue::Dialogue(Engine& engine, const Tokenizer& tokenizer, ChatPrompt prompt)
+    : engine_(&engine), tokenizer_(&tokenizer), prompt_(std::move(prompt)), session_(engine.new_session()) {}
 
 std::optional<std::string> Dialogue::last_question() const {
   const auto last = std::find_if(messages_.rbegin(), messages_.rend(),
@@ -100,9 +94,7 @@ Result<std::string> Dialogue::render(std::size_t count) const {
   auto messages = nlohmann::ordered_json::array();
   for (const ChatMessage& message : std::span(messages_).first(count))
     messages.push_back({{"role", message.role}, {"content", message.content}});
-  nlohmann::ordered_json variables = variables_;
-  variables["messages"] = std::move(messages);
-  return render_chat(chat_template_, *tokenizer_, variables).context("chat template");
+  return prompt_.render({{"messages", std::move(messages)}});
 }
 
 Result<Turn> Dialogue::answer(Sampler sampler, GenerationLimits limits, const Run& run) {

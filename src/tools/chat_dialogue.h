@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,8 +13,8 @@
 #include "runtime/conversation.h"
 #include "runtime/engine.h"
 #include "runtime/generation.h"
-#include "text/chat_template.h"
 #include "text/tokenizer.h"
+#include "tools/chat_prompt.h"
 
 namespace eider {
 
@@ -41,9 +40,8 @@ struct Turn {
 
 class Dialogue {
  public:
-  /// References must outlive the dialogue. `variables`: more variables for the template.
-  Dialogue(Engine& engine, const Tokenizer& tokenizer, ChatTemplate chat_template,
-           nlohmann::ordered_json variables);
+  /// References must outlive the dialogue.
+  Dialogue(Engine& engine, const Tokenizer& tokenizer, ChatPrompt prompt);
 
   const std::vector<ChatMessage>& messages() const { return messages_; }
   std::int64_t max_context() const { return session_.max_context(); }
@@ -81,8 +79,7 @@ class Dialogue {
 
   Engine* engine_;
   const Tokenizer* tokenizer_;
-  ChatTemplate chat_template_;
-  nlohmann::ordered_json variables_;
+  ChatPrompt prompt_;
   Session session_;
   Conversation conversation_;
   std::vector<ChatMessage> messages_;

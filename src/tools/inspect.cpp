@@ -168,7 +168,7 @@ void add_inspect_command(CLI::App& program, Action& action) {
   command->footer(
       "Examples:\n"
       "  eider inspect -m model.gguf\n"
-      "  eider inspect -m model.gguf -c 32768 --kv-type f32      the memory that this context would need");
+      "  eider inspect -m model.gguf -c 32768      the memory that this context needs");
   command->callback([flags, &action] { action = [flags](const Terminal&) { return inspect(*flags); }; });
 }
 

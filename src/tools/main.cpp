@@ -12,6 +12,7 @@
 #include "base/machine.h"
 #include "tools/commands.h"
 #include "tools/flags.h"
+#include "tools/help.h"
 #include "tools/terminal.h"
 
 namespace eider {
@@ -45,10 +46,9 @@ int report_usage(const CLI::App& program, const CLI::ParseError& problem, const 
 }
 
 int run_program(int argc, char** argv, const Terminal& terminal) {
-  CLI::App program("eider runs large language models on this machine: from a model file to streamed text.\n",
-                   "eider");
+  CLI::App program("eider runs large language models on this machine.\n", "eider");
   program.require_subcommand(1);
-  program.get_formatter()->column_width(32);
+  program.formatter(make_help_formatter());
   program.set_version_flag("--version", version_text, "Version, compiler and instruction set");
   program.footer(
       "Examples:\n"

@@ -99,7 +99,7 @@ Result<int> run_perplexity(const PerplexityFlags& flags, const Terminal& termina
 }
 
 constexpr const char* kExamples = R"(Examples:
-  eider perplexity -m model.gguf -f /usr/share/common-licenses/GPL-3 --tokens 512
+  eider perplexity -m model.gguf -f book.txt --tokens 512
   eider perplexity -m model.gguf --ids ids.json --json)";
 
 }  // namespace

@@ -11,7 +11,6 @@
 
 #include "runtime/generation.h"
 #include "runtime/sampler.h"
-#include "text/chat_template.h"
 #include "tools/chat_prompt.h"
 #include "tools/commands.h"
 #include "tools/flags.h"
@@ -29,6 +28,7 @@ struct RunFlags {
   std::optional<std::string> prompt;  ///< absent, and no file: stdin
   std::optional<std::string> prompt_file;
   std::optional<std::string> system;
+  TemplateFlags chat_template;
   GenerationLimits limits;
   bool raw = false;
   bool json = false;
@@ -44,27 +44,26 @@ Result<std::string> read_prompt(const RunFlags& flags) {
   return text;
 }
 
-/// The prompt in the words of the model's own chat template.
-Result<std::string> render_prompt(const Tokenizer& tokenizer, const std::string& prompt,
-                                  const std::optional<std::string>& system) {
-  EIDER_TRY(const ChatTemplate chat_template, ChatTemplate::parse(tokenizer.vocabulary().chat_template));
+/// The prompt in the words of the chat template.
+Result<std::string> render_prompt(const RunFlags& flags, const Tokenizer& tokenizer,
+                                  const std::string& prompt) {
+  EIDER_TRY(const ChatPrompt chat, ChatPrompt::create(flags.chat_template, tokenizer, flags.engine.model));
   auto messages = nlohmann::ordered_json::array();
-  if (system) messages.push_back({{"role", "system"}, {"content", *system}});
+  if (flags.system) messages.push_back({{"role", "system"}, {"content", *flags.system}});
   messages.push_back({{"role", "user"}, {"content", prompt}});
-  return render_chat(chat_template, tokenizer, {{"messages", std::move(messages)}});
+  return chat.render({{"messages", std::move(messages)}});
 }
 
 Result<std::vector<TokenId>> encode_prompt(const RunFlags& flags, const Tokenizer& tokenizer,
                                            const Terminal& terminal) {
   EIDER_TRY(std::string text, read_prompt(flags));
-  if (!flags.raw && tokenizer.vocabulary().chat_template.empty()) {
+  if (!flags.raw && !flags.chat_template.file && tokenizer.vocabulary().chat_template.empty()) {
     if (flags.system)
       return error("--system: this model has no chat template that could hold a system message");
     terminal.note("this model has no chat template: the prompt is used as it is");
   } else if (!flags.raw) {
-    Result<std::string> rendered = render_prompt(tokenizer, text, flags.system);
-    if (!rendered.ok())
-      return error("chat template: {} (--raw uses the prompt as it is)", rendered.error().message());
+    Result<std::string> rendered = render_prompt(flags, tokenizer, text);
+    if (!rendered.ok()) return error("{} (--raw uses the prompt as it is)", rendered.error().message());
     text = std::move(rendered).value();
   }
   std::vector<TokenId> ids = tokenizer.encode(text);
@@ -154,13 +153,14 @@ Result<int> run(const RunFlags& flags, const Terminal& terminal) {
 
 constexpr const char* kExamples = R"(Examples:
   eider run -m model.gguf -p "Why is the sky blue?"
-  eider run -m model.gguf --temp 0 -n 64 -p "A haiku about rain"    the likeliest answer, at most 64 tokens
-  eider run -m model.gguf --raw -p "Once upon a time" -r "."        continues the text up to a full stop
-  eider run -m model.gguf --seed 7 --json -p Hello | jq .text       the same answer every time
+  eider run -m model.gguf --temp 0 -n 64 -p "A haiku"       the likeliest answer
+  eider run -m model.gguf --raw -p "Once upon a time" -r .  up to a full stop
+  eider run -m model.gguf --seed 7 --json -p Hello | jq .text
   git diff | eider run -m model.gguf --system "Review this change"
 
-Ctrl-C ends the answer (exit code 130), a second one the program. Exit code 1: a file, the model or the machine
-stood in the way; 2: the command line makes no sense.)";
+The answer goes to stdout, everything else to stderr. Ctrl-C ends the answer
+(exit code 130), a second one the program. Exit code 1: a file, the model or the
+machine stood in the way; 2: the command line makes no sense.)";
 
 void add_prompt_flags(CLI::App& command, RunFlags& flags) {
   add_text_flag(command, "-p,--prompt", "TEXT", flags.prompt,
@@ -169,6 +169,7 @@ void add_prompt_flags(CLI::App& command, RunFlags& flags) {
                 "Reads the prompt from a file, without its last newline");
   add_text_flag(command, "--system", "TEXT", flags.system, "System message for the chat template");
   command.add_flag("--raw", flags.raw, "Uses the prompt as it is, without the model's chat template");
+  add_template_flags(command, flags.chat_template, "Options");
 }
 
 /// What flags say together; CLI11 checks each by itself.
@@ -178,6 +179,8 @@ void check_prompt_flags(const RunFlags& flags) {
   if (flags.system && flags.raw)
     throw CLI::ValidationError("--system",
                                "not together with --raw: only a chat template has a system message");
+  if (flags.raw && (flags.chat_template.file || !flags.chat_template.variables.empty()))
+    throw CLI::ValidationError("--raw", "not together with --chat-template-file or --template-args");
   if (!flags.prompt && !flags.prompt_file && isatty(STDIN_FILENO) == 1)
     throw CLI::ValidationError("--prompt", "no prompt: give -p TEXT or -f PATH, or pipe text into stdin");
 }

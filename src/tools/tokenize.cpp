@@ -6,8 +6,6 @@
 
 #include <array>
 #include <charconv>
-#include <cstdlib>
-#include <ctime>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -17,10 +15,10 @@
 #include <vector>
 
 #include "base/mapped_file.h"
-#include "text/chat_template.h"
 #include "text/detokenizer.h"
 #include "text/tokenizer.h"
 #include "text/utf8.h"
+#include "tools/chat_prompt.h"
 #include "tools/commands.h"
 #include "tools/flags.h"
 #include "tools/input.h"
@@ -39,8 +37,7 @@ struct TokenizeFlags {
   std::optional<std::string> file;
   std::optional<std::string> chat;
   std::optional<std::string> tools;
-  std::optional<std::string> chat_template_file;
-  std::optional<std::string> template_args;
+  TemplateFlags chat_template;
   bool json = false;
   bool jsonl = false;
   bool decode = false;
@@ -85,61 +82,21 @@ Result<Json> parse_ordered(const std::string& text, std::string_view where) {
   return value;
 }
 
-Result<Json> read_json(const std::string& path) {
+Result<Json> read_array(const std::string& path, std::string_view what) {
   EIDER_TRY(const std::string text, read_file(path));
-  return parse_ordered(text, path);
-}
-
-/// The time that strftime_now() tells: SOURCE_DATE_EPOCH in UTC, else nothing, which is the local time.
-Result<std::optional<std::tm>> told_time() {
-  const char* epoch = std::getenv("SOURCE_DATE_EPOCH");
-  if (epoch == nullptr || *epoch == '\0') return std::optional<std::tm>();
-  const std::string_view text(epoch);
-  std::int64_t seconds = 0;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-  const auto time = static_cast<std::time_t>(seconds);
-  std::tm result{};
-  if (problem != std::errc{} || end != text.data() + text.size() || gmtime_r(&time, &result) == nullptr)
-    return error("SOURCE_DATE_EPOCH: '{}' is not a number of seconds", text);
-  return std::optional<std::tm>(result);
-}
-
-std::string spelling(const Tokenizer& tokenizer, const std::optional<TokenId>& id) {
-  return id ? std::string(tokenizer.piece(*id)) : std::string();
-}
-
-/// What the template sees: messages, tools, and what --template-args sets or changes.
-Result<Json> template_variables(const TokenizeFlags& flags, const Tokenizer& tokenizer) {
-  EIDER_TRY(Json messages, read_json(*flags.chat));
-  if (!messages.is_array()) return error("{}: expected an array of messages", *flags.chat);
-  Json variables = {{"messages", std::move(messages)},
-                    {"add_generation_prompt", true},
-                    {"bos_token", spelling(tokenizer, tokenizer.vocabulary().bos)},
-                    {"eos_token", spelling(tokenizer, tokenizer.vocabulary().eos)}};
-  if (flags.tools) {
-    EIDER_TRY(Json tools, read_json(*flags.tools));
-    if (!tools.is_array()) return error("{}: expected an array of tools", *flags.tools);
-    variables["tools"] = std::move(tools);
-  }
-  if (flags.template_args) {
-    EIDER_TRY(const Json arguments, parse_ordered(*flags.template_args, "--template-args"));
-    if (!arguments.is_object()) return error("--template-args: expected a JSON object");
-    for (const auto& [name, value] : arguments.items()) variables[name] = value;
-  }
-  return variables;
+  EIDER_TRY(Json value, parse_ordered(text, path));
+  if (!value.is_array()) return error("{}: expected an array of {}", path, what);
+  return value;
 }
 
 Result<std::string> render_prompt(const TokenizeFlags& flags, const Tokenizer& tokenizer) {
-  std::string source = tokenizer.vocabulary().chat_template;
-  if (flags.chat_template_file) {
-    EIDER_TRY(source, read_file(*flags.chat_template_file));
-  } else if (source.empty()) {
-    return error("{}: has no chat template; give one with --chat-template-file", flags.engine.model);
+  EIDER_TRY(const ChatPrompt prompt, ChatPrompt::create(flags.chat_template, tokenizer, flags.engine.model));
+  Json conversation = Json::object();
+  EIDER_TRY(conversation["messages"], read_array(*flags.chat, "messages"));
+  if (flags.tools) {
+    EIDER_TRY(conversation["tools"], read_array(*flags.tools, "tools"));
   }
-  EIDER_TRY(const ChatTemplate chat_template, ChatTemplate::parse(source));
-  EIDER_TRY(const Json variables, template_variables(flags, tokenizer));
-  EIDER_TRY(const auto now, told_time());
-  return chat_template.render(variables, {.now = now});
+  return prompt.render(conversation);
 }
 
 /// A token as people can read it: spaces and text as they are, control characters escaped, bytes that are no
@@ -270,27 +227,24 @@ Result<int> tokenize(const TokenizeFlags& flags) {
 }
 
 constexpr const char* kExamples = R"(Examples:
-  eider tokenize -m model.gguf -p "Hello, world"                     ids and pieces, one line each
+  eider tokenize -m model.gguf -p "Hello, world"            a token a line
   eider tokenize -m tokenizer.json -f book.txt --json | jq .ids
-  echo '"Hello"' | eider tokenize -m DIRECTORY --jsonl               one JSON string a line, one array of ids
+  echo '"Hello"' | eider tokenize -m DIRECTORY --jsonl      an array a line
   eider tokenize -m model.gguf --decode -p "9906 11 1917"
-  eider tokenize -m model.gguf --chat messages.json --render         the exact prompt
+  eider tokenize -m model.gguf --chat messages.json --render    the exact prompt
 
-Special tokens written in the text are recognised and none are added unless flags say otherwise.
-strftime_now() of chat templates tells SOURCE_DATE_EPOCH in UTC where that is set.)";
+Special tokens written in the text are recognised and none are added unless
+flags say otherwise. strftime_now() of chat templates tells SOURCE_DATE_EPOCH in
+UTC where that is set.)";
 
 void add_chat_flags(CLI::App& command, TokenizeFlags& flags) {
   constexpr const char* kGroup = "Chat";
   add_text_flag(command, "--chat", "PATH", flags.chat,
                 "Takes the prompt of a conversation: a JSON array of messages");
   add_text_flag(command, "--tools", "PATH", flags.tools, "A JSON array of tools for the chat template");
-  add_text_flag(command, "--chat-template-file", "PATH", flags.chat_template_file,
-                "A chat template instead of the model's own");
-  add_text_flag(command, "--template-args", "JSON", flags.template_args,
-                "An object of variables for the chat template; sets or changes any");
   command.add_flag("--render", flags.render, "Prints the prompt and nothing else");
-  for (const char* name : {"--chat", "--tools", "--chat-template-file", "--template-args", "--render"})
-    command.get_option(name)->group(kGroup);
+  for (const char* name : {"--chat", "--tools", "--render"}) command.get_option(name)->group(kGroup);
+  add_template_flags(command, flags.chat_template, kGroup);
 }
 
 /// What flags say together; CLI11 checks each by itself.
@@ -305,8 +259,8 @@ void check_flags(const TokenizeFlags& flags) {
   refuse(flags.json && (flags.jsonl || flags.decode || flags.render), "--json",
          "not together with --jsonl, --decode or --render: there is one kind of output");
   refuse(!flags.chat && flags.tools, "--tools", "only with --chat");
-  refuse(!flags.chat && flags.chat_template_file, "--chat-template-file", "only with --chat");
-  refuse(!flags.chat && flags.template_args, "--template-args", "only with --chat");
+  refuse(!flags.chat && flags.chat_template.file, "--chat-template-file", "only with --chat");
+  refuse(!flags.chat && !flags.chat_template.variables.empty(), "--template-args", "only with --chat");
   refuse(!flags.chat && flags.render, "--render", "only with --chat");
   refuse(!flags.prompt && !flags.file && !flags.chat && isatty(STDIN_FILENO) == 1, "--prompt",
          "no text: give -p TEXT, -f PATH or --chat PATH, or pipe text into stdin");

@@ -305,6 +305,12 @@ class ScriptTest(ChatTest):
         self.assertIn(f"turn 2: {prompt} prompt tokens, {kept} kept, {prompt - kept} prefilled".encode(),
                       finished.stderr)
 
+    def test_lists_fit_80_columns(self) -> None:
+        shown = self.script("/help\n/set\n/set temp 0.25\n/set\n", "-c", "4096").stderr.decode()
+        self.assertLessEqual(max(map(len, shown.splitlines())), 80)
+        for listed in ("/regen", "repeat-last-n", "[0.8]", "[0.25]", "seed is 1 now"):
+            self.assertIn(listed, shown)
+
     def test_same_seed_same_answers(self) -> None:
         flags = ("-c", "4096", "-n", "20", *ENDLESS)
         self.assertEqual(self.script("a\nb\n", *flags).stdout, self.script("a\nb\n", *flags).stdout)

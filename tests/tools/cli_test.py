@@ -124,6 +124,8 @@ class UsageTest(CommandLineTest):
         for arguments, mentioned in [
             (("--help",), ("run", "chat", "inspect", "perplexity", "Examples")),
             (("run", "--help"), ("--temp", "--ctx-size", "-ub", "--samplers", "Examples", "Sampling", "Engine")),
+            (("chat", "--help"), ("--system", "--temp", "Examples")),
+            (("tokenize", "--help"), ("--jsonl", "--template-args", "Examples")),
             (("inspect", "--help"), ("--ctx-size", "Examples")),
             (("perplexity", "--help"), ("--ids", "Examples")),
             (("--version",), ("eider 0.", "compiler: ", "instruction set")),
@@ -133,6 +135,8 @@ class UsageTest(CommandLineTest):
                 self.assertEqual((finished.returncode, finished.stderr), (0, ""))
                 for text in mentioned:
                     self.assertIn(text, finished.stdout)
+                if "--help" in arguments:
+                    self.assertLessEqual(max(map(len, finished.stdout.splitlines())), 80)
 
     def open_terminal(self) -> tuple[int, int]:
         try:

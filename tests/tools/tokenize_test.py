@@ -122,7 +122,7 @@ class TokenizeTest(CommandLineTest):
             (("--decode", "-p", "1 -1"), "", FAILURE, ("-1",)),
             (("--decode", "-p", "x"), "", FAILURE, ("ids", "JSON")),
             (("--chat", self.path / "none.json", "--render"), "", FAILURE, ("none.json",)),
-            (("--chat", messages, "--render", "--template-args", "5"), "", FAILURE, ("--template-args", "object")),
+            (("--chat", messages, "--render", "--template-args", "5"), "", USAGE, ("--template-args", "object")),
             (("--chat", messages, "--render", "--chat-template-file", self.write("wrong.jinja", "\n{% if %}")), "",
              FAILURE, ("chat template", "line 2")),
         ]:
