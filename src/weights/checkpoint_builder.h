@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/mapped_file.h"
 #include "base/result.h"
@@ -26,6 +27,8 @@ class CheckpointBuilder {
 
   /// Keeps a mapping alive as long as the checkpoint.
   void keep(MappedFile file);
+  /// Does so for memory.
+  void keep(std::shared_ptr<const void> memory) { checkpoint_->storage_.push_back(std::move(memory)); }
   /// Says that the bytes of a source's tensor will be read: preload() walks them, in the order of these
   /// calls.
   void will_read(const TensorView& source);

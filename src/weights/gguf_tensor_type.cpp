@@ -1,8 +1,10 @@
 #include "weights/gguf_tensor_type.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 
+#include "base/check.h"
 #include "format/storage_format.h"
 
 namespace eider {
@@ -48,6 +50,12 @@ Result<Format> gguf_tensor_format(std::uint32_t type) {
   }
   return error("type number {} is unknown (removed from GGUF, or of a fork); supported are {}", type,
                readable_types());
+}
+
+std::uint32_t gguf_tensor_type(Format format) {
+  const auto* found = std::ranges::find(kTensorTypes, std::optional(format), &TensorType::format);
+  EIDER_CHECK(found != std::end(kTensorTypes));
+  return found->id;
 }
 
 }  // namespace eider

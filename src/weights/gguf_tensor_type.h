@@ -12,4 +12,7 @@ namespace eider {
 /// GGUF, or never heard of.
 Result<Format> gguf_tensor_format(std::uint32_t type);
 
+/// The number of a storage format's tensors.
+std::uint32_t gguf_tensor_type(Format format);
+
 }  // namespace eider

@@ -1,0 +1,136 @@
+// First every byte is random, then each block's scales are overwritten, with what their own random bits pick
+// out of a narrow range; codes stay as they are. Scales are normal halves in every format.
+#include "weights/random_weights.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "base/random.h"
+#include "format/storage_format.h"
+
+namespace eider {
+namespace {
+
+constexpr double kDeviation = kRandomWeightDeviation;
+constexpr std::int64_t kDrawBytes = 16;
+
+/// Root mean square of codes spread evenly: of n signed ones, -n/2 .. n/2 - 1, and of unsigned ones about
+/// their middle, (n - 1) / 2.
+constexpr double kSigned4 = 4.637, kSigned5 = 9.247, kSigned6 = 18.480, kSigned8 = 73.47;
+constexpr double kCentered4 = 4.610, kCentered5 = 9.233;
+constexpr float kMiddle4 = 7.5F, kMiddle5 = 15.5F;
+
+/// 0.75 to 1.25 times `typical`, of either sign.
+float pick_scale(std::uint16_t random, double typical) {
+  constexpr double kRootMeanSquare = 1.0103;  // of the factor
+  const double factor = 0.75 + 0.5 * (random & 0x7fff) / 0x8000;
+  const double magnitude = typical * factor / kRootMeanSquare;
+  return static_cast<float>((random & 0x8000) != 0 ? -magnitude : magnitude);
+}
+
+void shape_block(F32::Block& block) {
+  constexpr double kUnit = kDeviation * 1.7320508 / 0x1p31;
+  block.value = static_cast<float>((static_cast<std::int32_t>(float_bits(block.value)) | 1) * kUnit);
+}
+
+/// Of the 16 random bits of a half-sized float.
+float uniform(std::uint16_t random) {
+  constexpr double kUnit = kDeviation * 1.7320508 / 0x1p15;
+  return static_cast<float>((static_cast<std::int16_t>(random) | 1) * kUnit);
+}
+void shape_block(F16::Block& block) {
+  block.half = float_to_half(uniform(block.half));
+}
+void shape_block(BF16::Block& block) {
+  block.upper = float_to_bfloat16(uniform(block.upper));
+}
+
+void shape_block(Q4_0::Block& block) {
+  block.d = float_to_half(pick_scale(block.d, kDeviation / kSigned4));
+}
+void shape_block(Q5_0::Block& block) {
+  block.d = float_to_half(pick_scale(block.d, kDeviation / kSigned5));
+}
+void shape_block(Q8_0::Block& block) {
+  block.d = float_to_half(pick_scale(block.d, kDeviation / kSigned8));
+  for (std::int8_t& code : block.qs) code = code == -128 ? std::int8_t{0} : code;  // no quantiser writes it
+}
+
+/// The minimum puts the middle code at 0.
+template <class Block>
+void shape_with_min(Block& block, double code_rms, float middle) {
+  const float scale = pick_scale(block.d, kDeviation / code_rms);
+  block.d = float_to_half(scale);
+  block.m = float_to_half(-middle * scale);
+}
+void shape_block(Q4_1::Block& block) {
+  shape_with_min(block, kCentered4, kMiddle4);
+}
+void shape_block(Q5_1::Block& block) {
+  shape_with_min(block, kCentered5, kMiddle5);
+}
+
+/// Sub-scales of 8 to 23, and the same minima, so that dmin = middle * d puts the middle code at 0.
+template <class Block>
+void shape_superblock(Block& block, double code_rms, float middle) {
+  constexpr double kSubScaleRms = 16.17;
+  std::array<std::uint8_t, 8> sub_scale{};
+  for (std::size_t j = 0; j < 8; ++j) sub_scale[j] = static_cast<std::uint8_t>(8 + (block.scales[j] & 15));
+  for (std::size_t j = 0; j < 4; ++j) {
+    const int low = sub_scale[j], high = sub_scale[j + 4];
+    block.scales[j] = block.scales[j + 4] = static_cast<std::uint8_t>(low | high >> 4 << 6);
+    block.scales[j + 8] = static_cast<std::uint8_t>((high & 15) | (high & 15) << 4);
+  }
+  const float scale = pick_scale(block.d, kDeviation / (code_rms * kSubScaleRms));
+  block.d = float_to_half(scale);
+  block.dmin = float_to_half(middle * scale);
+}
+void shape_block(Q4_K::Block& block) {
+  shape_superblock(block, kCentered4, kMiddle4);
+}
+void shape_block(Q5_K::Block& block) {
+  shape_superblock(block, kCentered5, kMiddle5);
+}
+void shape_block(Q6_K::Block& block) {
+  constexpr double kSubScaleRms = 7.826;  // of 4 to 11
+  for (std::int8_t& scale : block.scales) {
+    const int magnitude = 4 + (scale & 7);
+    scale = static_cast<std::int8_t>(scale < 0 ? -magnitude : magnitude);
+  }
+  block.d = float_to_half(pick_scale(block.d, kDeviation / (kSigned6 * kSubScaleRms)));
+}
+
+/// Bytes [begin, end) of the stream of `seed`; `begin` is a multiple of kDrawBytes.
+void fill_bytes(std::uint64_t seed, std::int64_t begin, std::int64_t end, std::byte* out) {
+  const std::array<std::uint32_t, 2> key = {static_cast<std::uint32_t>(seed),
+                                            static_cast<std::uint32_t>(seed >> 32)};
+  for (std::int64_t at = begin; at < end; at += kDrawBytes) {
+    const auto draw = static_cast<std::uint64_t>(at / kDrawBytes);
+    const auto words =
+        philox4x32_10(key, {static_cast<std::uint32_t>(draw), static_cast<std::uint32_t>(draw >> 32), 0, 0});
+    std::memcpy(out + at, words.data(), static_cast<std::size_t>(std::min(kDrawBytes, end - at)));
+  }
+}
+
+}  // namespace
+
+void fill_random_weights(Format format, std::uint64_t seed, std::int64_t blocks, std::byte* out,
+                         ThreadPool& pool) {
+  visit_format(format, [&]<class F>() {
+    constexpr std::int64_t kBytes = sizeof(typename F::Block);
+    // A multiple of 16 blocks begins at a whole draw; small enough to be shaped while it is in a cache.
+    constexpr std::int64_t kPiece = 1024;
+    pool.run([&](int thread) {
+      const auto [begin, end] = ThreadPool::share(blocks, kPiece, thread, pool.size());
+      for (std::int64_t first = begin; first < end; first += kPiece) {
+        const std::int64_t last = std::min(end, first + kPiece);
+        fill_bytes(seed, first * kBytes, last * kBytes, out);
+        auto* block = reinterpret_cast<typename F::Block*>(out);
+        for (std::int64_t i = first; i < last; ++i) shape_block(block[i]);
+      }
+    });
+  });
+}
+
+}  // namespace eider

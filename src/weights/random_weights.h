@@ -1,0 +1,22 @@
+// Random weights straight in a storage format, for models that are measured and not asked anything: valid
+// codes and scales, no quantiser, gigabytes in seconds.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/thread_pool.h"
+#include "format/format.h"
+
+namespace eider {
+
+/// Standard deviation of random weights: that of common initialisations, with which activations keep their
+/// size from layer to layer at hidden sizes of some thousands.
+inline constexpr double kRandomWeightDeviation = 0.02;
+
+/// Fills `blocks` blocks of `format` with weights of mean 0 and the deviation above, uniform within a block.
+/// The bytes depend on format and seed alone, not on the threads of `pool`.
+void fill_random_weights(Format format, std::uint64_t seed, std::int64_t blocks, std::byte* out,
+                         ThreadPool& pool);
+
+}  // namespace eider
