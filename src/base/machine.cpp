@@ -2,6 +2,9 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#elif defined(__aarch64__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
 #endif
 
 #include <algorithm>
@@ -186,27 +189,28 @@ CgroupLimits cgroup_limits(const std::string& root) {
   return limits;
 }
 
-bool detect_fma() {
 #if defined(__x86_64__)
+// __builtin_cpu_supports also asks whether the operating system keeps the wide registers; the compilers'
+// lists lack F16C and AVX-VNNI, which use the registers of AVX2.
+void detect_instructions(Machine& machine) {
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
-  // cpu_supports also asks whether the operating system keeps the wide registers; both compilers lack it for
-  // F16C.
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-         __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
-#else
-  return false;
-#endif
-}
+  const bool has_f16c = __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
+  constexpr unsigned kAvxVnni = 1u << 4;  // leaf 7, subleaf 1
+  const bool has_avx_vnni = __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) != 0 && (eax & kAvxVnni) != 0;
 
-bool detect_avx512() {
-#if defined(__x86_64__)
-  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-         __builtin_cpu_supports("avx512vnni");
-#else
-  return false;
-#endif
+  machine.has_fma = has_f16c && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  machine.has_avx_vnni = machine.has_fma && has_avx_vnni;
+  machine.has_avx512 = machine.has_fma && __builtin_cpu_supports("avx512f") &&
+                       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+                       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vnni");
 }
+#elif defined(__aarch64__)
+void detect_instructions(Machine& machine) {
+  machine.has_dot_product = (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
+}
+#else
+void detect_instructions(Machine&) {}
+#endif
 
 }  // namespace
 
@@ -237,8 +241,7 @@ int Machine::default_threads() const {
 Machine detect_machine(const std::string& root) {
   Machine machine;
   machine.physical_cores = one_per_core(root, allowed_cpus(root));
-  machine.has_fma = detect_fma();
-  machine.has_avx512 = machine.has_fma && detect_avx512();
+  detect_instructions(machine);
 
   const CgroupLimits limits = cgroup_limits(root);
   machine.cpu_quota = limits.cpus;

@@ -22,6 +22,10 @@ struct Machine {
   bool has_fma = false;
   /// x86-64 with AVX-512 F, BW, DQ, VL and VNNI (and all of has_fma).
   bool has_avx512 = false;
+  /// x86-64 with AVX-VNNI (and all of has_fma).
+  bool has_avx_vnni = false;
+  /// 64-bit ARM with the dot product instructions of ARMv8.2.
+  bool has_dot_product = false;
 
   /// Default of -t: physical cores, but no more than the quota rounded up, at least 1.
   int default_threads() const;

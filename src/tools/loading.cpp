@@ -23,12 +23,11 @@ Result<Tokenizer> create_tokenizer(const Checkpoint& checkpoint) {
 Result<Compute> create_compute(const EngineFlags& flags, const Machine& machine) {
   Compute compute;
   compute.pool = std::make_unique<ThreadPool>(flags.threads.value_or(machine.default_threads()));
-  const std::vector<std::string_view> isas = cpu_isas(machine);
-  if (flags.backend == "reference" || (isas.empty() && !flags.isa)) {
+  if (flags.backend == "reference") {
     if (flags.isa) return error("--isa: only the cpu backend has instruction sets to choose from");
     compute.backend = make_reference_backend(*compute.pool, machine);
   } else {
-    const std::string isa = flags.isa ? *flags.isa : std::string(isas.front());
+    const std::string isa = flags.isa ? *flags.isa : std::string(cpu_isas(machine).front());
     EIDER_TRY(compute.backend, make_cpu_backend(*compute.pool, machine, isa).context("--isa"));
   }
   return compute;

@@ -8,14 +8,24 @@
 namespace eider {
 namespace {
 
+template <host::Kernels (*make_table)()>
+const host::Kernels* table() {
+  static const host::Kernels kTable = make_table();
+  return &kTable;
+}
+
 /// Tables that this machine can run, best first.
-std::vector<const host::Kernels*> usable_tables(const Machine& machine) {
+std::vector<const host::Kernels*> usable_tables([[maybe_unused]] const Machine& machine) {
   std::vector<const host::Kernels*> tables;
-  const auto add = [&](bool machine_has_it, const host::Kernels* table) {
-    if (machine_has_it && table != nullptr) tables.push_back(table);
-  };
-  add(machine.has_avx512, cpu::avx512_kernels());
-  add(machine.has_fma, cpu::avx2_kernels());
+#if defined(__x86_64__)
+  if (machine.has_avx512) tables.push_back(table<cpu::avx512::make_table>());
+  if (machine.has_avx_vnni) tables.push_back(table<cpu::avx2_vnni::make_table>());
+  if (machine.has_fma) tables.push_back(table<cpu::avx2::make_table>());
+#elif defined(__aarch64__)
+  if (machine.has_dot_product) tables.push_back(table<cpu::neon_dot::make_table>());
+  tables.push_back(table<cpu::neon::make_table>());
+#endif
+  tables.push_back(table<cpu::scalar::make_table>());
   return tables;
 }
 

@@ -13,7 +13,8 @@
 
 namespace eider {
 
-/// Names of the instruction sets that this build and this machine have, best first; may be empty.
+/// Names of the instruction sets that this build and this machine have, best first; the last is
+/// "scalar", which every one has.
 std::vector<std::string_view> cpu_isas(const Machine& machine);
 
 /// `isa` is one of cpu_isas(); an error names the others. `pool` must outlive the backend.

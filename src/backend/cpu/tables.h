@@ -1,14 +1,40 @@
-// The tables of the CPU backend, one an instruction set. A table is null where the build is for another
-// architecture.
+// The tables of the CPU backend: one for each instruction set that the build has (isa/CMakeLists.txt), each
+// to be called only where the machine has what its comment says.
 #pragma once
 
 #include "backend/host/kernels.h"
 
 namespace eider::cpu {
 
-/// AVX-512 F, BW, DQ, VL and VNNI.
-const host::Kernels* avx512_kernels();
-/// AVX2, FMA, F16C.
-const host::Kernels* avx2_kernels();
+/// Any CPU.
+namespace scalar {
+host::Kernels make_table();
+}
+
+// x86-64.
+
+/// AVX2, FMA and F16C.
+namespace avx2 {
+host::Kernels make_table();
+}
+/// What avx2 asks for, and AVX-VNNI.
+namespace avx2_vnni {
+host::Kernels make_table();
+}
+/// AVX-512 F, BW, DQ, VL and VNNI, and what avx2 asks for.
+namespace avx512 {
+host::Kernels make_table();
+}
+
+// 64-bit ARM.
+
+/// Any, for NEON is part of it.
+namespace neon {
+host::Kernels make_table();
+}
+/// The dot product instructions of ARMv8.2.
+namespace neon_dot {
+host::Kernels make_table();
+}
 
 }  // namespace eider::cpu

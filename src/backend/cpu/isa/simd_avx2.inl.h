@@ -2,6 +2,7 @@
 // for it: 8 lanes. What each function does: simd_avx512.inl.h.
 
 inline constexpr int kLanes = 8;
+inline constexpr int kMostTokens = 8;
 inline constexpr int kSignedOffset = 0;
 
 struct Floats {

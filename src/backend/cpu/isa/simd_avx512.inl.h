@@ -1,6 +1,8 @@
 // The vector vocabulary of the kernels for AVX-512 (F, BW, DQ, VL) with VNNI: 16 lanes.
 
 inline constexpr int kLanes = 16;
+/// Tokens of the largest tile that is compiled: 1, 2, 4 or 8.
+inline constexpr int kMostTokens = 8;
 /// What dot4_signed() adds to each signed code: its sum is too large by this times the sum of x.
 inline constexpr int kSignedOffset = 128;
 

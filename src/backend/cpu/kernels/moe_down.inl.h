@@ -79,7 +79,9 @@ inline void moe_down(const MoeDownArgs& args, Items tiles) {
         std::int64_t pick = first_of_token(args.picks.tokens, args.picks.begin[expert], last, first);
         const std::int64_t end = first_of_token(args.picks.tokens, pick, last, first + count);
         const Matrix& down = args.down[expert];
-        for (; pick + 4 <= end; pick += 4) add_picks_of_tile<F, 4>(args, down, tile, pick, first);
+        constexpr int kPicks = kMostTokens < 4 ? kMostTokens : 4;
+        for (; pick + kPicks <= end; pick += kPicks)
+          add_picks_of_tile<F, kPicks>(args, down, tile, pick, first);
         for (; pick < end; ++pick) add_picks_of_tile<F, 1>(args, down, tile, pick, first);
       }
       sum_groups(args, tile, groups, first, count);

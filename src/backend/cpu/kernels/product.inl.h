@@ -292,13 +292,15 @@ EIDER_ALWAYS_INLINE void multiply_tile(const ProductArgs& args, std::int64_t til
     multiply_rows<F, tokens, kRowVectors>(args, tile, row, first_token);
 }
 
+/// Tiles of `tokens` tokens as long as there are so many, then smaller ones.
+template <class F, int tokens>
+EIDER_ALWAYS_INLINE void multiply_tokens(const ProductArgs& args, std::int64_t tile, std::int64_t token) {
+  for (; token + tokens <= args.count; token += tokens) multiply_tile<F, tokens>(args, tile, token);
+  if constexpr (tokens > 1) multiply_tokens<F, tokens / 2>(args, tile, token);
+}
+
 template <class F>
 inline void product(const ProductArgs& args, Items tiles) {
-  for (std::int64_t tile = tiles.begin; tile < tiles.end; ++tile) {
-    std::int64_t token = 0;
-    for (; token + 8 <= args.count; token += 8) multiply_tile<F, 8>(args, tile, token);
-    for (; token + 4 <= args.count; token += 4) multiply_tile<F, 4>(args, tile, token);
-    for (; token + 2 <= args.count; token += 2) multiply_tile<F, 2>(args, tile, token);
-    for (; token < args.count; ++token) multiply_tile<F, 1>(args, tile, token);
-  }
+  for (std::int64_t tile = tiles.begin; tile < tiles.end; ++tile)
+    multiply_tokens<F, kMostTokens>(args, tile, 0);
 }

@@ -1,17 +1,22 @@
 // The table of an instruction set: the kernels that are the reference's text, which compilers turn into
-// vectors of its width, and the products of its other files.
+// vectors of its width, and those of the other files.
+#include "backend/cpu/isa/isa.h"
 
+namespace eider::cpu::EIDER_ISA {
+using namespace host;  // NOLINT(google-build-using-namespace)
 namespace {
 #include "backend/reference/common_table.inl.h"
 
 constexpr Packing kPacking{&packed_tile_bytes, &pack_tile};
 }  // namespace
 
-Kernels make_table(const char* name) {
+Kernels make_table() {
   Kernels table = common_table();
-  table.name = name;
+  table.name = EIDER_ISA_NAME;
   table.packing = &kPacking;
   add_products(table);
   add_moe_downs(table);
   return table;
 }
+
+}  // namespace eider::cpu::EIDER_ISA

@@ -1,0 +1,30 @@
+// What the .cpp files of this folder include. They are compiled once for each instruction set (CMakeLists.txt
+// beside this file): EIDER_ISA is its namespace, in which everything lies, EIDER_ISA_NAME the same as a
+// string, EIDER_SIMD the file of its vector vocabulary.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include "backend/cpu/packed.h"
+#include "backend/cpu/tables.h"
+#include "backend/host/kernels.h"
+#include "format/half.h"
+#include "format/storage_format.h"
+
+#if defined(__AVX2__)
+#include <immintrin.h>
+#elif defined(__ARM_NEON)
+#include <arm_neon.h>
+#endif
+
+namespace eider::cpu::EIDER_ISA {
+
+void add_products(host::Kernels& table);   // products.cpp
+void add_moe_downs(host::Kernels& table);  // moe_downs.cpp
+
+}  // namespace eider::cpu::EIDER_ISA

@@ -1,0 +1,26 @@
+// Down products of mixtures of experts, of every format.
+#include "backend/cpu/isa/isa.h"
+
+namespace eider::cpu::EIDER_ISA {
+using namespace host;  // NOLINT(google-build-using-namespace)
+namespace {
+#include EIDER_SIMD
+
+#include "backend/cpu/kernels/product.inl.h"
+
+#include "ops/numerics.inl.h"
+
+#include "backend/reference/vector.inl.h"
+
+#include "backend/reference/route.inl.h"
+
+#include "backend/cpu/kernels/moe_down.inl.h"
+}  // namespace
+
+void add_moe_downs(Kernels& table) {
+#define EIDER_ADD(F) table.moe_down[static_cast<std::size_t>(F::kFormat)] = &moe_down<F>;
+  EIDER_FORMATS(EIDER_ADD)
+#undef EIDER_ADD
+}
+
+}  // namespace eider::cpu::EIDER_ISA

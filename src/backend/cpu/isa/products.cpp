@@ -1,0 +1,18 @@
+// Products of every format.
+#include "backend/cpu/isa/isa.h"
+
+namespace eider::cpu::EIDER_ISA {
+using namespace host;  // NOLINT(google-build-using-namespace)
+namespace {
+#include EIDER_SIMD
+
+#include "backend/cpu/kernels/product.inl.h"
+}  // namespace
+
+void add_products(Kernels& table) {
+#define EIDER_ADD(F) table.product[static_cast<std::size_t>(F::kFormat)] = &product<F>;
+  EIDER_FORMATS(EIDER_ADD)
+#undef EIDER_ADD
+}
+
+}  // namespace eider::cpu::EIDER_ISA

@@ -1,0 +1,121 @@
+// The vector vocabulary of the kernels for 64-bit ARM, with the dot product instructions where the file is
+// compiled for them: 4 lanes. What each function does: simd_avx512.inl.h.
+
+inline constexpr int kLanes = 4;
+inline constexpr int kMostTokens = 8;
+inline constexpr int kSignedOffset = 0;
+
+struct Floats {
+  float32x4_t v;
+};
+struct Ints {
+  int32x4_t v;
+};
+struct Codes {
+  uint8x16_t v;
+};
+
+template <ProductRule rule, int tokens>
+inline constexpr int kVectors = (tokens == 1   ? 8
+                                 : tokens <= 4 ? 4
+                                               : 2) /
+                                (rule == ProductRule::kInteger256 ? 2 : 1);
+
+EIDER_ALWAYS_INLINE Floats load(const float* from) {
+  return {vld1q_f32(from)};
+}
+EIDER_ALWAYS_INLINE void store(float* to, Floats a) {
+  vst1q_f32(to, a.v);
+}
+EIDER_ALWAYS_INLINE Floats splat(float value) {
+  return {vdupq_n_f32(value)};
+}
+EIDER_ALWAYS_INLINE Floats operator+(Floats a, Floats b) {
+  return {vaddq_f32(a.v, b.v)};
+}
+EIDER_ALWAYS_INLINE Floats operator*(Floats a, Floats b) {
+  return {vmulq_f32(a.v, b.v)};
+}
+EIDER_ALWAYS_INLINE Floats fma(Floats a, Floats b, Floats c) {
+  return {vfmaq_f32(c.v, a.v, b.v)};
+}
+EIDER_ALWAYS_INLINE Floats negative_fma(Floats a, Floats b, Floats c) {
+  return {vfmsq_f32(c.v, a.v, b.v)};
+}
+EIDER_ALWAYS_INLINE Floats to_floats(Ints a) {
+  return {vcvtq_f32_s32(a.v)};
+}
+EIDER_ALWAYS_INLINE Floats load_elements(const F32::Block* from) {
+  return {vld1q_f32(&from->value)};
+}
+EIDER_ALWAYS_INLINE Floats load_elements(const F16::Block* from) {
+  return {vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(&from->half)))};
+}
+EIDER_ALWAYS_INLINE Floats load_elements(const BF16::Block* from) {
+  return {vreinterpretq_f32_u32(vshlq_n_u32(vmovl_u16(vld1_u16(&from->upper)), 16))};
+}
+
+EIDER_ALWAYS_INLINE Ints splat_int(std::int32_t value) {
+  return {vdupq_n_s32(value)};
+}
+EIDER_ALWAYS_INLINE Ints operator+(Ints a, Ints b) {
+  return {vaddq_s32(a.v, b.v)};
+}
+EIDER_ALWAYS_INLINE Ints operator*(Ints a, Ints b) {
+  return {vmulq_s32(a.v, b.v)};
+}
+/// 4 bytes, in the lower half.
+EIDER_ALWAYS_INLINE uint8x8_t load_bytes(const std::byte* from) {
+  std::uint32_t word;
+  __builtin_memcpy(&word, from, 4);
+  return vreinterpret_u8_u32(vdup_n_u32(word));
+}
+EIDER_ALWAYS_INLINE Ints load_unsigned_bytes(const std::byte* from) {
+  return {vreinterpretq_s32_u32(vmovl_u16(vget_low_u16(vmovl_u8(load_bytes(from)))))};
+}
+EIDER_ALWAYS_INLINE Ints load_signed_bytes(const std::byte* from) {
+  return {vmovl_s16(vget_low_s16(vmovl_s8(vreinterpret_s8_u8(load_bytes(from)))))};
+}
+
+EIDER_ALWAYS_INLINE Codes load_codes(const std::byte* from) {
+  return {vld1q_u8(reinterpret_cast<const std::uint8_t*>(from))};
+}
+EIDER_ALWAYS_INLINE Codes operator|(Codes a, Codes b) {
+  return {vorrq_u8(a.v, b.v)};
+}
+template <int shift, int mask>
+EIDER_ALWAYS_INLINE Codes bits(Codes a) {
+  uint8x16_t shifted = a.v;
+  if constexpr (shift > 0) shifted = vshrq_n_u8(a.v, shift);
+  if constexpr (shift < 0) shifted = vshlq_n_u8(a.v, -shift);
+  return {vandq_u8(shifted, vdupq_n_u8(mask))};
+}
+EIDER_ALWAYS_INLINE Codes prepare_signed(Codes a) {
+  return a;
+}
+EIDER_ALWAYS_INLINE Ints dot4_signed(Ints sum, Codes codes, const std::int8_t* x) {
+  std::int32_t word;
+  __builtin_memcpy(&word, x, 4);
+  const int8x16_t four = vreinterpretq_s8_s32(vdupq_n_s32(word));
+  const int8x16_t code = vreinterpretq_s8_u8(codes.v);
+#if defined(__ARM_FEATURE_DOTPROD)
+  return {vdotq_s32(sum.v, code, four)};
+#else
+  // Sums of two products fit 16 bits: 2 * 128 * 127 at most.
+  const int16x8_t low = vmull_s8(vget_low_s8(code), vget_low_s8(four));
+  const int16x8_t high = vmull_high_s8(code, four);
+  return {vpadalq_s16(sum.v, vpaddq_s16(low, high))};
+#endif
+}
+EIDER_ALWAYS_INLINE Ints dot4(Ints sum, Codes codes, const std::int8_t* x) {
+  return dot4_signed(sum, codes, x);
+}
+EIDER_ALWAYS_INLINE Ints dot2(Ints sum, const std::byte* from, std::int32_t x0, std::int32_t x1) {
+  const uint16x8_t m = vmovl_u8(vld1_u8(reinterpret_cast<const std::uint8_t*>(from)));
+  const std::int32_t pair = static_cast<std::int32_t>(static_cast<std::uint32_t>(x1) << 16) | (x0 & 0xffff);
+  const int16x8_t x = vreinterpretq_s16_s32(vdupq_n_s32(pair));
+  const int16x8_t minima = vreinterpretq_s16_u16(m);
+  const int32x4_t low = vmull_s16(vget_low_s16(minima), vget_low_s16(x));
+  const int32x4_t high = vmull_high_s16(minima, x);
+  return {vaddq_s32(sum.v, vpaddq_s32(low, high))};
+}

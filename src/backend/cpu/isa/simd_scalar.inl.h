@@ -1,0 +1,128 @@
+// The vector vocabulary of the kernels for any CPU: 4 lanes, as vectors of the compilers' own, which become
+// the instructions of the baseline (SSE2 on x86-64) or plain loops where there are none. What each function
+// does: simd_avx512.inl.h.
+
+inline constexpr int kLanes = 4;
+inline constexpr int kMostTokens = 2;  // more would be a third of a minute of compilation
+inline constexpr int kSignedOffset = 0;
+
+using Float4 = float __attribute__((vector_size(16)));
+using Int4 = std::int32_t __attribute__((vector_size(16)));
+using Short8 = std::int16_t __attribute__((vector_size(16)));
+using Word8 = std::uint16_t __attribute__((vector_size(16)));
+
+struct Floats {
+  Float4 v;
+};
+struct Ints {
+  Int4 v;
+};
+struct Codes {
+  Word8 v;
+};
+
+template <ProductRule rule, int tokens>
+inline constexpr int kVectors = tokens == 1 ? 4 : 2;
+
+/// {make(0), make(1), make(2), make(3)}
+template <class Vector, class Make>
+EIDER_ALWAYS_INLINE Vector lanes_of(Make make) {
+  return {decltype(Vector::v){make(0), make(1), make(2), make(3)}};
+}
+
+EIDER_ALWAYS_INLINE Floats load(const float* from) {
+  Floats a;
+  __builtin_memcpy(&a, from, sizeof a);
+  return a;
+}
+EIDER_ALWAYS_INLINE void store(float* to, Floats a) {
+  __builtin_memcpy(to, &a, sizeof a);
+}
+EIDER_ALWAYS_INLINE Floats splat(float value) {
+  return {Float4{value, value, value, value}};
+}
+EIDER_ALWAYS_INLINE Floats operator+(Floats a, Floats b) {
+  return {a.v + b.v};
+}
+EIDER_ALWAYS_INLINE Floats operator*(Floats a, Floats b) {
+  return {a.v * b.v};
+}
+EIDER_ALWAYS_INLINE Floats fma(Floats a, Floats b, Floats c) {
+  return lanes_of<Floats>([&](int i) __attribute__((always_inline)) {
+    return __builtin_fmaf(a.v[i], b.v[i], c.v[i]);
+  });
+}
+EIDER_ALWAYS_INLINE Floats negative_fma(Floats a, Floats b, Floats c) {
+  return fma({-a.v}, b, c);
+}
+EIDER_ALWAYS_INLINE Floats to_floats(Ints a) {
+  return {__builtin_convertvector(a.v, Float4)};
+}
+EIDER_ALWAYS_INLINE Floats load_elements(const F32::Block* from) {
+  return load(&from->value);
+}
+EIDER_ALWAYS_INLINE Floats load_elements(const F16::Block* from) {
+  return lanes_of<Floats>([&](int i) __attribute__((always_inline)) { return half_to_float(from[i].half); });
+}
+EIDER_ALWAYS_INLINE Floats load_elements(const BF16::Block* from) {
+  return lanes_of<Floats>([&](int i)
+                              __attribute__((always_inline)) { return bfloat16_to_float(from[i].upper); });
+}
+
+EIDER_ALWAYS_INLINE Ints splat_int(std::int32_t value) {
+  return {Int4{value, value, value, value}};
+}
+EIDER_ALWAYS_INLINE Ints operator+(Ints a, Ints b) {
+  return {a.v + b.v};
+}
+EIDER_ALWAYS_INLINE Ints operator*(Ints a, Ints b) {
+  return {a.v * b.v};
+}
+EIDER_ALWAYS_INLINE Ints load_unsigned_bytes(const std::byte* from) {
+  return lanes_of<Ints>([&](int i)
+                            __attribute__((always_inline)) { return static_cast<std::int32_t>(from[i]); });
+}
+EIDER_ALWAYS_INLINE Ints load_signed_bytes(const std::byte* from) {
+  return lanes_of<Ints>([&](int i) __attribute__((always_inline)) {
+    return static_cast<std::int32_t>(static_cast<std::int8_t>(from[i]));
+  });
+}
+
+EIDER_ALWAYS_INLINE Codes load_codes(const std::byte* from) {
+  Codes a;
+  __builtin_memcpy(&a, from, sizeof a);
+  return a;
+}
+EIDER_ALWAYS_INLINE Codes operator|(Codes a, Codes b) {
+  return {a.v | b.v};
+}
+template <int shift, int mask>
+EIDER_ALWAYS_INLINE Codes bits(Codes a) {
+  Word8 shifted = a.v;
+  if constexpr (shift > 0) shifted = a.v >> shift;
+  if constexpr (shift < 0) shifted = a.v << -shift;
+  return {shifted & static_cast<std::uint16_t>(mask * 0x0101)};
+}
+EIDER_ALWAYS_INLINE Codes prepare_signed(Codes a) {
+  return a;
+}
+/// The upper and the lower byte of each 16 bits are multiplied apart, whichever comes first in memory; two
+/// products fit 16 bits: 2 * 128 * 127 at most.
+EIDER_ALWAYS_INLINE Ints dot4_signed(Ints sum, Codes codes, const std::int8_t* x) {
+  std::int32_t word;
+  __builtin_memcpy(&word, x, 4);
+  const Short8 four = reinterpret_cast<Short8>(splat_int(word).v);
+  const Short8 code = reinterpret_cast<Short8>(codes.v);
+  const Short8 pairs = (code >> 8) * (four >> 8) + ((code << 8) >> 8) * ((four << 8) >> 8);
+  const Int4 two_pairs = reinterpret_cast<Int4>(pairs);
+  return {sum.v + (two_pairs >> 16) + ((two_pairs << 16) >> 16)};
+}
+EIDER_ALWAYS_INLINE Ints dot4(Ints sum, Codes codes, const std::int8_t* x) {
+  return dot4_signed(sum, codes, x);
+}
+EIDER_ALWAYS_INLINE Ints dot2(Ints sum, const std::byte* from, std::int32_t x0, std::int32_t x1) {
+  return lanes_of<Ints>([&](int i) __attribute__((always_inline)) {
+    return sum.v[i] + static_cast<std::int32_t>(from[2 * i]) * x0 +
+           static_cast<std::int32_t>(from[2 * i + 1]) * x1;
+  });
+}
