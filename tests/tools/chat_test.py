@@ -85,6 +85,11 @@ class Terminal:
         self.send(CTRL_D)
         return self.end()
 
+    def interrupt_again(self) -> None:
+        """A second Ctrl-C that follows the first at once, but not so fast that the system makes one signal of both."""
+        time.sleep(0.1)
+        self.send(CTRL_C)
+
     def end(self) -> int:
         """Waits for the program's end and returns its exit code as a shell counts it. One that stays is killed."""
         deadline = time.monotonic() + 60
@@ -178,14 +183,69 @@ class TerminalTest(ChatTest):
         self.assertEqual(terminal.end(), INTERRUPTED)
 
     def test_second_interrupt_leaves(self) -> None:
-        terminal = self.chat("-c", "1000000", *ENDLESS)
-        terminal.ask("hello")
-        terminal.expect("hello\r\n(?s:.{200})")
+        for patient in (True, False):  # until the answer has stopped
+            terminal = self.chat("-c", "1000000", *ENDLESS)
+            terminal.ask("hello")
+            terminal.expect("hello\r\n(?s:.{200})")
+            terminal.send(CTRL_C)
+            if patient:
+                terminal.expect("Ctrl-C again leaves")
+                terminal.expect("> ")
+            terminal.interrupt_again()
+            self.assertEqual(terminal.end(), INTERRUPTED)
+
+    def test_interrupts_while_the_prompt_is_read(self) -> None:
+        template = self.path / "long.jinja"
+        template.write_text("{{ messages[-1]['content'] * 5000 }}")
+        terminal = self.chat("-c", "1000000", "-ub", "16", "--chat-template-file", str(template), *ENDLESS)
+        terminal.ask("hello ")
+        terminal.expect("reading the prompt")
         terminal.send(CTRL_C)
-        terminal.expect("Ctrl-C again leaves")
-        terminal.expect("> ")
+        terminal.expect(r"\(stopped before the answer began")
+        terminal.ask("/stats")
+        prefilled = int(terminal.expect(r"turn 1: \d+ prompt tokens, 0 kept, (\d+) prefilled").group(1))
+        self.assertLess(prefilled, 30000)
+        terminal.ask("/regen")
+        terminal.expect("reading the prompt")
         terminal.send(CTRL_C)
+        terminal.expect(r"\(stopped before the answer began")
+        terminal.ask("/stats")
+        self.assertEqual(int(terminal.expect(r"turn 1: \d+ prompt tokens, (\d+) kept").group(1)), prefilled)
+        terminal.ask("/regen")
+        terminal.expect("reading the prompt")
+        terminal.send(CTRL_C)
+        terminal.interrupt_again()
         self.assertEqual(terminal.end(), INTERRUPTED)
+
+    def test_template_that_rewrites_history_costs_what_differs(self) -> None:
+        template = self.path / "forgetful.jinja"  # as templates do that drop what was thought
+        template.write_text(tiny_model.CHAT_TEMPLATE.replace(
+            "message['content'] +", "('' if message['role'] == 'assistant' else message['content']) +"))
+        question = ("why " * 100).strip()
+        for window in (None, 128):
+            self.model.write_bytes(tiny_model.model_bytes(window=window))
+            terminal = self.chat("-c", "4096", "-n", "300", "--verbose", "--chat-template-file", str(template),
+                                 *ENDLESS)
+            prompts = [0]
+            for turn in range(1, 4):
+                terminal.ask(question)
+                prompts.append(prompt_tokens(*[(question, 0)] * turn))
+                # Everything up to the end of the last prompt stays, though the window has long passed it.
+                self.assert_turn(terminal, turn, prompts[turn], prompts[turn - 1])
+            self.assertEqual(terminal.leave(), 0)
+
+    def test_sliding_window(self) -> None:
+        self.model.write_bytes(tiny_model.model_bytes(window=128))
+        terminal = self.chat("-c", "4096", "-n", "500", "--verbose", *ENDLESS)
+        terminal.ask("hello")
+        first = prompt_tokens(("hello", 0))
+        self.assert_turn(terminal, 1, first, 0)
+        terminal.ask("again")
+        second = prompt_tokens(("hello", 500), ("again", 0))
+        self.assert_turn(terminal, 2, second, first + 499)
+        terminal.ask("/regen")
+        self.assert_turn(terminal, 2, second, second - 1)
+        self.assertEqual(terminal.leave(), 0)
 
     def test_save_and_load_keep_the_generated_ids(self) -> None:
         terminal = self.chat("-c", "4096", "-n", "30", "--verbose", *ENDLESS)

@@ -1,5 +1,6 @@
-"""Writes a tiny llama model with a byte-level tokenizer as a GGUF file: random weights, one token a byte, and three
-control tokens. What it says is noise, but it says it through every part of the program."""
+"""Writes a tiny llama model, or a gemma3 one with a sliding window, with a byte-level tokenizer as a GGUF file: random
+weights, one token a byte, and three control tokens. What it says is noise, but it says it through every part of the
+program."""
 import random
 import struct
 
@@ -42,7 +43,7 @@ def array(kind: int, packed: list[bytes]) -> bytes:
     return struct.pack("<IQ", kind, len(packed)) + b"".join(packed)
 
 
-def metadata(chat_template: str | None) -> list[tuple[str, int, bytes]]:
+def metadata(chat_template: str | None, window: int | None) -> list[tuple[str, int, bytes]]:
     tokens = CONTROL_TOKENS + byte_alphabet()
     types = [CONTROL] * len(CONTROL_TOKENS) + [NORMAL] * 256
 
@@ -50,7 +51,7 @@ def metadata(chat_template: str | None) -> list[tuple[str, int, bytes]]:
         return UINT32, struct.pack("<I", value)
 
     entries = {
-        "general.architecture": (STRING, string("llama")),
+        "general.architecture": (STRING, string("llama" if window is None else "gemma3")),
         "llama.block_count": uint32(LAYERS),
         "llama.context_length": uint32(CONTEXT_LENGTH),
         "llama.embedding_length": uint32(HIDDEN),
@@ -74,10 +75,14 @@ def metadata(chat_template: str | None) -> list[tuple[str, int, bytes]]:
     }
     if chat_template is not None:
         entries["tokenizer.chat_template"] = (STRING, string(chat_template))
+    if window is not None:  # in the first of the two layers
+        entries = {key.replace("llama.", "gemma3."): entry for key, entry in entries.items()}
+        entries["gemma3.attention.sliding_window"] = uint32(window)
+        entries["gemma3.attention.sliding_window_pattern"] = uint32(LAYERS)
     return [(key, kind, value) for key, (kind, value) in entries.items()]
 
 
-def tensor_shapes() -> dict[str, tuple[int, ...]]:
+def tensor_shapes(window: int | None = None) -> dict[str, tuple[int, ...]]:
     """Names and shapes in PyTorch order."""
     shapes = {"token_embd.weight": (len(CONTROL_TOKENS) + 256, HIDDEN), "output_norm.weight": (HIDDEN,)}
     for layer in range(LAYERS):
@@ -92,6 +97,13 @@ def tensor_shapes() -> dict[str, tuple[int, ...]]:
             f"blk.{layer}.ffn_up.weight": (INTERMEDIATE, HIDDEN),
             f"blk.{layer}.ffn_down.weight": (HIDDEN, INTERMEDIATE),
         }
+        if window is not None:
+            shapes |= {
+                f"blk.{layer}.attn_q_norm.weight": (HEAD_DIM,),
+                f"blk.{layer}.attn_k_norm.weight": (HEAD_DIM,),
+                f"blk.{layer}.post_attention_norm.weight": (HIDDEN,),
+                f"blk.{layer}.post_ffw_norm.weight": (HIDDEN,),
+            }
     return shapes
 
 
@@ -102,15 +114,16 @@ def parameters() -> int:
     return total
 
 
-def model_bytes(chat_template: str | None = CHAT_TEMPLATE) -> bytes:
-    """The whole file. The same bytes every time."""
+def model_bytes(chat_template: str | None = CHAT_TEMPLATE, window: int | None = None) -> bytes:
+    """The whole file. The same bytes every time. `window`: the sliding window of a gemma3 model, None: a llama one."""
     generator = random.Random(1)
-    entries = metadata(chat_template)
-    header = b"GGUF" + struct.pack("<IQQ", 3, len(tensor_shapes()), len(entries))
+    entries = metadata(chat_template, window)
+    shapes = tensor_shapes(window)
+    header = b"GGUF" + struct.pack("<IQQ", 3, len(shapes), len(entries))
     for key, kind, value in entries:
         header += string(key) + struct.pack("<I", kind) + value
     data = b""
-    for name, shape in tensor_shapes().items():
+    for name, shape in shapes.items():
         elements = shape[0] * (shape[1] if len(shape) == 2 else 1)
         if len(shape) == 1:
             values = [1.0] * elements
