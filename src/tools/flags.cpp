@@ -146,7 +146,7 @@ void add_engine_flags(CLI::App& command, EngineFlags& flags) {
     return {};
   };
   add_value_flag(command, "--isa", "NAME", keep_isa,
-                 "Instruction set of the cpu backend: avx512 or avx2 [the best that this machine has]")
+                 "Instruction set of the cpu backend; --version lists them [the best that this machine has]")
       ->group(kEngineGroup);
 }
 

@@ -21,6 +21,10 @@ inline constexpr int kVectors = (tokens == 1   ? 8
                                                : 2) /
                                 (rule == ProductRule::kInteger256 ? 2 : 1);
 
+inline constexpr int kWideTokens = 8;
+template <int bits>
+inline constexpr int kDotGroups = 1;
+
 EIDER_ALWAYS_INLINE Floats load(const float* from) {
   return {vld1q_f32(from)};
 }
@@ -55,6 +59,16 @@ EIDER_ALWAYS_INLINE Floats load_elements(const BF16::Block* from) {
   return {vreinterpretq_f32_u32(vshlq_n_u32(vmovl_u16(vld1_u16(&from->upper)), 16))};
 }
 
+EIDER_ALWAYS_INLINE Ints load_ints(const std::byte* from) {
+  return {vld1q_s32(reinterpret_cast<const std::int32_t*>(from))};
+}
+EIDER_ALWAYS_INLINE void store_ints(std::byte* to, Ints a) {
+  vst1q_s32(reinterpret_cast<std::int32_t*>(to), a.v);
+}
+template <int bits>
+EIDER_ALWAYS_INLINE Ints shift_right(Ints a) {
+  return {vshrq_n_s32(a.v, bits)};
+}
 EIDER_ALWAYS_INLINE Ints splat_int(std::int32_t value) {
   return {vdupq_n_s32(value)};
 }
@@ -79,6 +93,9 @@ EIDER_ALWAYS_INLINE Ints load_signed_bytes(const std::byte* from) {
 
 EIDER_ALWAYS_INLINE Codes load_codes(const std::byte* from) {
   return {vld1q_u8(reinterpret_cast<const std::uint8_t*>(from))};
+}
+EIDER_ALWAYS_INLINE void store_codes(std::byte* to, Codes a) {
+  vst1q_u8(reinterpret_cast<std::uint8_t*>(to), a.v);
 }
 EIDER_ALWAYS_INLINE Codes operator|(Codes a, Codes b) {
   return {vorrq_u8(a.v, b.v)};
@@ -109,6 +126,32 @@ EIDER_ALWAYS_INLINE Ints dot4_signed(Ints sum, Codes codes, const std::int8_t* x
 }
 EIDER_ALWAYS_INLINE Ints dot4(Ints sum, Codes codes, const std::int8_t* x) {
   return dot4_signed(sum, codes, x);
+}
+template <int groups>
+EIDER_ALWAYS_INLINE Ints dot(Ints sum, const Codes (&codes)[groups], const std::int8_t* x) {
+  for (int i = 0; i < groups; ++i) sum = dot4_signed(sum, codes[i], x + 4 * i);
+  return sum;
+}
+EIDER_ALWAYS_INLINE Ints scale_words(Ints scale) {
+  return scale;
+}
+template <int groups>
+EIDER_ALWAYS_INLINE Ints scaled_dot(Ints sum, const Codes (&codes)[groups], const std::int8_t* x, Ints begin,
+                                    Ints scale) {
+  const int32x4_t lower = vshrq_n_s32(vshlq_n_s32(dot(begin, codes, x).v, 16), 16);
+  return {vmlaq_s32(sum.v, scale.v, lower)};
+}
+EIDER_ALWAYS_INLINE Ints load_byte_pairs(const std::byte* from) {
+  const uint16x8_t pairs = vmovl_u8(vld1_u8(reinterpret_cast<const std::uint8_t*>(from)));
+  return {vreinterpretq_s32_u16(pairs)};
+}
+EIDER_ALWAYS_INLINE Ints dot2(Ints sum, Ints pairs, const std::int16_t* x) {
+  std::int32_t word;
+  __builtin_memcpy(&word, x, 4);
+  const int16x8_t two = vreinterpretq_s16_s32(vdupq_n_s32(word));
+  const int16x8_t m = vreinterpretq_s16_s32(pairs.v);
+  const int32x4_t low = vmull_s16(vget_low_s16(m), vget_low_s16(two));
+  return {vaddq_s32(sum.v, vpaddq_s32(low, vmull_high_s16(m, two)))};
 }
 EIDER_ALWAYS_INLINE Ints dot2(Ints sum, const std::byte* from, std::int32_t x0, std::int32_t x1) {
   const uint16x8_t m = vmovl_u8(vld1_u8(reinterpret_cast<const std::uint8_t*>(from)));

@@ -30,6 +30,11 @@ EIDER_ALWAYS_INLINE Vector lanes_of(Make make) {
   return {decltype(Vector::v){make(0), make(1), make(2), make(3)}};
 }
 
+/// Tokens that share an opened tile at a time.
+inline constexpr int kWideTokens = 4;
+template <int bits>
+inline constexpr int kDotGroups = 1;
+
 EIDER_ALWAYS_INLINE Floats load(const float* from) {
   Floats a;
   __builtin_memcpy(&a, from, sizeof a);
@@ -69,6 +74,18 @@ EIDER_ALWAYS_INLINE Floats load_elements(const BF16::Block* from) {
                               __attribute__((always_inline)) { return bfloat16_to_float(from[i].upper); });
 }
 
+EIDER_ALWAYS_INLINE Ints load_ints(const std::byte* from) {
+  Ints a;
+  __builtin_memcpy(&a, from, sizeof a);
+  return a;
+}
+EIDER_ALWAYS_INLINE void store_ints(std::byte* to, Ints a) {
+  __builtin_memcpy(to, &a, sizeof a);
+}
+template <int bits>
+EIDER_ALWAYS_INLINE Ints shift_right(Ints a) {
+  return {a.v >> bits};
+}
 EIDER_ALWAYS_INLINE Ints splat_int(std::int32_t value) {
   return {Int4{value, value, value, value}};
 }
@@ -92,6 +109,9 @@ EIDER_ALWAYS_INLINE Codes load_codes(const std::byte* from) {
   Codes a;
   __builtin_memcpy(&a, from, sizeof a);
   return a;
+}
+EIDER_ALWAYS_INLINE void store_codes(std::byte* to, Codes a) {
+  __builtin_memcpy(to, &a, sizeof a);
 }
 EIDER_ALWAYS_INLINE Codes operator|(Codes a, Codes b) {
   return {a.v | b.v};
@@ -119,6 +139,30 @@ EIDER_ALWAYS_INLINE Ints dot4_signed(Ints sum, Codes codes, const std::int8_t* x
 }
 EIDER_ALWAYS_INLINE Ints dot4(Ints sum, Codes codes, const std::int8_t* x) {
   return dot4_signed(sum, codes, x);
+}
+template <int groups>
+EIDER_ALWAYS_INLINE Ints dot(Ints sum, const Codes (&codes)[groups], const std::int8_t* x) {
+  for (int i = 0; i < groups; ++i) sum = dot4_signed(sum, codes[i], x + 4 * i);
+  return sum;
+}
+EIDER_ALWAYS_INLINE Ints scale_words(Ints scale) {
+  return scale;
+}
+template <int groups>
+EIDER_ALWAYS_INLINE Ints scaled_dot(Ints sum, const Codes (&codes)[groups], const std::int8_t* x, Ints begin,
+                                    Ints scale) {
+  return {sum.v + scale.v * ((dot(begin, codes, x).v << 16) >> 16)};
+}
+EIDER_ALWAYS_INLINE Ints load_byte_pairs(const std::byte* from) {
+  Short8 a;
+  for (int i = 0; i < 8; ++i) a[i] = static_cast<std::int16_t>(from[i]);
+  return {reinterpret_cast<Int4>(a)};
+}
+EIDER_ALWAYS_INLINE Ints dot2(Ints sum, Ints pairs, const std::int16_t* x) {
+  const Short8 m = reinterpret_cast<Short8>(pairs.v);
+  return lanes_of<Ints>([&](int i) __attribute__((always_inline)) {
+    return sum.v[i] + m[2 * i] * x[0] + m[2 * i + 1] * x[1];
+  });
 }
 EIDER_ALWAYS_INLINE Ints dot2(Ints sum, const std::byte* from, std::int32_t x0, std::int32_t x1) {
   return lanes_of<Ints>([&](int i) __attribute__((always_inline)) {
