@@ -1,19 +1,30 @@
-// ThinkingSplitter: tells what a model thinks (from <think> to </think>, the tags included) from what it
-// says, while the text streams.
+// ThinkingSplitter: tells what a model thinks from what it says, while the text streams, by the tags that
+// published models put around their thoughts.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace eider {
 
-/// Whether an answer to this prompt begins inside a thought: templates of some models open it themselves.
-bool prompt_opens_thought(std::string_view prompt);
+/// The tags that one family of models thinks between.
+struct ThinkingFormat {
+  std::string_view open, close;
+};
+
+/// All formats that are told apart.
+std::span<const ThinkingFormat> thinking_formats();
+
+/// The format of the thought that an answer to this prompt begins inside: templates of some models open it
+/// themselves. Null where there is none.
+const ThinkingFormat* thought_opened_by(std::string_view prompt);
 
 class ThinkingSplitter {
  public:
-  explicit ThinkingSplitter(bool thinking) : thinking_(thinking) {}
+  /// `opened`: the format of the thought that the text begins inside; null: it begins with what is said.
+  explicit ThinkingSplitter(const ThinkingFormat* opened) : thought_(opened) {}
 
   struct Part {
     std::string text;
@@ -21,14 +32,14 @@ class ThinkingSplitter {
     bool operator==(const Part&) const = default;
   };
 
-  /// The parts that are certain now that `text` has followed, none of them empty. A tail that could become a
-  /// tag is held back.
+  /// The parts that are certain now that `text` has followed, none of them empty. Tags belong to the thought.
+  /// A tail that could become a tag is held back.
   std::vector<Part> push(std::string_view text);
   /// What was held back.
   std::vector<Part> finish();
 
  private:
-  bool thinking_;
+  const ThinkingFormat* thought_;  // null: outside of thoughts
   std::string held_;
 };
 

@@ -136,7 +136,7 @@ Status ChatLoop::answer(const InterruptGuard& interrupt) {
     fail(sampler.ok() ? prompt.error() : sampler.error());
     return {};
   }
-  AnswerPrinter printer(prompt_opens_thought(*prompt));
+  AnswerPrinter printer(thought_opened_by(*prompt));
   Status printed;
   const auto print = [&](const std::string& text) { return printed = printer.print(text); };
   const auto run = [&](Generation& generation) { return generate(generation, print, *terminal_, interrupt); };
@@ -172,7 +172,7 @@ Result<int> chat(const ChatFlags& flags, const Terminal& terminal) {
   if (interrupt->interrupted()) return kExitInterrupted;
   interrupt.reset();  // from here on there is one for each answer
 
-  ChatInput input(default_history_path());
+  ChatInput input(default_history_path(), terminal);
   Chat state{Dialogue(*engine, tokenizer, std::move(prompt)),
              flags.sampling,
              flags.limits,

@@ -1,11 +1,14 @@
 #include "tools/chat_file.h"
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "tools/input.h"
 
@@ -39,6 +42,16 @@ Result<ChatMessage> to_message(const Json& entry) {
   return message;
 }
 
+/// Writes a new file, down to the disk: a full one shows here and not when the old file is gone.
+Status write_file(const std::string& path, std::string_view text) {
+  std::FILE* file = std::fopen(path.c_str(), "wb");
+  const bool written = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size() &&
+                       std::fflush(file) == 0 && fsync(fileno(file)) == 0;
+  const int reason = errno;
+  if (file != nullptr) std::fclose(file);
+  return written ? Status() : error("cannot be written: {}", std::strerror(reason));
+}
+
 }  // namespace
 
 Status save_messages(const std::string& path, const std::vector<ChatMessage>& messages) {
@@ -52,13 +65,11 @@ Status save_messages(const std::string& path, const std::vector<ChatMessage>& me
   const std::string text = array.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 
   const std::string target = expand_home(path), part = target + ".part";
-  std::FILE* file = std::fopen(part.c_str(), "wb");
-  if (file == nullptr) return error("{}: cannot be written: {}", part, std::strerror(errno));
-  const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  if (std::fclose(file) == 0 && written && std::rename(part.c_str(), target.c_str()) == 0) return {};
-  const Error failure = error("{}: cannot be written: {}", target, std::strerror(errno));
-  std::remove(part.c_str());
-  return failure;
+  Status written = write_file(part, text).context(target);
+  if (written.ok() && std::rename(part.c_str(), target.c_str()) != 0)
+    written = error("{}: cannot be written: {}", target, std::strerror(errno));
+  if (!written.ok()) std::remove(part.c_str());
+  return written;
 }
 
 Result<std::vector<ChatMessage>> load_messages(const std::string& path) {

@@ -1,18 +1,22 @@
 #include "tools/chat_input.h"
 
+#include <fcntl.h>
+#include <fmt/format.h>
 #include <histedit.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <clocale>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
 #include <utility>
-
-#include "tools/terminal.h"
 
 namespace eider {
 namespace {
@@ -68,7 +72,7 @@ void write_stderr(std::string_view text) {
 /// the terminal is as it was.
 class ChatInput::Editor {
  public:
-  explicit Editor(std::string history_path);
+  Editor(std::string history_path, const Terminal& terminal);
   ~Editor();
   Editor(const Editor&) = delete;
   Editor& operator=(const Editor&) = delete;
@@ -78,12 +82,15 @@ class ChatInput::Editor {
  private:
   using Key = unsigned char(EditLine*, wint_t);
   void bind_keys();
+  void load_history();
   void remember(const std::string& text);
+  Status append_to_history_file(const std::string& text);
   static Editor& self(EditLine* edit_line);
   static Key on_interrupt, on_suspend, on_enter, on_newline, on_paste, on_draft;
   static const wchar_t* prompt(EditLine* edit_line);
 
-  std::string history_path_;
+  std::string history_path_;  // empty: none, or none any more
+  const Terminal* terminal_;
   bool colors_ = shows_colors(STDERR_FILENO);
   EditLine* edit_line_;
   History* history_;
@@ -91,15 +98,16 @@ class ChatInput::Editor {
   bool interrupted_ = false;
 };
 
-ChatInput::Editor::Editor(std::string history_path)
+ChatInput::Editor::Editor(std::string history_path, const Terminal& terminal)
     : history_path_(std::move(history_path)),
+      terminal_(&terminal),
       edit_line_(el_init("eider", stdin, stderr, stderr)),
       history_(history_init()) {
   if (edit_line_ == nullptr || history_ == nullptr) throw std::bad_alloc();
   HistEvent event;
   history(history_, &event, H_SETSIZE, kHistoryLength);
   history(history_, &event, H_SETUNIQUE, 1);
-  if (!history_path_.empty()) history(history_, &event, H_LOAD, history_path_.c_str());
+  load_history();
   el_set(edit_line_, EL_HIST, history, history_);
   el_wset(edit_line_, EL_CLIENTDATA, this);
   el_wset(edit_line_, EL_PROMPT_ESC, &Editor::prompt, L'\1');
@@ -227,6 +235,18 @@ Result<ChatInput::Input> ChatInput::Editor::read(const std::string& draft) {
   }
 }
 
+/// Files only grow while chats run; one that has become long is written anew here.
+void ChatInput::Editor::load_history() {
+  HistEvent event;
+  if (history_path_.empty()) return;
+  const int entries = history(history_, &event, H_LOAD, history_path_.c_str());
+  if (entries <= 2 * kHistoryLength) return;
+  const std::string part = history_path_ + ".part";
+  if (history(history_, &event, H_SAVE, part.c_str()) < 0 ||
+      std::rename(part.c_str(), history_path_.c_str()) != 0)
+    std::remove(part.c_str());
+}
+
 /// Saved at once, so that nothing is lost however the program ends. A history that cannot be saved is no
 /// reason to stop talking.
 void ChatInput::Editor::remember(const std::string& text) {
@@ -234,17 +254,39 @@ void ChatInput::Editor::remember(const std::string& text) {
   HistEvent event;
   history(history_, &event, H_ENTER, text.c_str());
   if (history_path_.empty()) return;
-  std::error_code ignored;
-  std::filesystem::create_directories(std::filesystem::path(history_path_).parent_path(), ignored);
-  history(history_, &event, H_SAVE, history_path_.c_str());
+  const Status saved = append_to_history_file(text);
+  if (saved.ok()) return;
+  terminal_->warning(fmt::format("{} (messages are remembered until the end)", saved.error().message()));
+  history_path_.clear();
 }
 
-ChatInput::ChatInput(std::string history_path) {
+/// Appends one entry, for the owner's eyes only.
+Status ChatInput::Editor::append_to_history_file(const std::string& text) {
+  std::error_code ignored;
+  std::filesystem::create_directories(std::filesystem::path(history_path_).parent_path(), ignored);
+  const int descriptor =
+      open(history_path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, S_IRUSR | S_IWUSR);
+  std::FILE* file = descriptor < 0 ? nullptr : fdopen(descriptor, "ab");
+  // A history of this entry alone: libedit saves whole ones. It begins an empty file with its mark, and tells
+  // by the position whether it is empty.
+  const std::unique_ptr<History, decltype(&history_end)> entry(history_init(), history_end);
+  HistEvent event;
+  const bool written = file != nullptr && flock(descriptor, LOCK_EX) == 0 &&
+                       std::fseek(file, 0, SEEK_END) == 0 &&
+                       history(entry.get(), &event, H_SETSIZE, 1) >= 0 &&
+                       history(entry.get(), &event, H_ENTER, text.c_str()) >= 0 &&
+                       history(entry.get(), &event, H_SAVE_FP, file) >= 0 && std::fflush(file) == 0;
+  const int reason = errno;
+  if (file != nullptr) std::fclose(file);
+  return written ? Status() : error("{}: cannot be written: {}", history_path_, std::strerror(reason));
+}
+
+ChatInput::ChatInput(std::string history_path, const Terminal& terminal) {
   if (!is_terminal(STDIN_FILENO) || !is_terminal(STDERR_FILENO)) return;
   // libedit and the C library take characters apart as the locale says; a "C" locale would break all but
   // ASCII.
   if (std::setlocale(LC_CTYPE, "") == nullptr || MB_CUR_MAX == 1) std::setlocale(LC_CTYPE, "C.UTF-8");
-  editor_ = std::make_unique<Editor>(std::move(history_path));
+  editor_ = std::make_unique<Editor>(std::move(history_path), terminal);
 }
 
 ChatInput::~ChatInput() = default;

@@ -6,14 +6,15 @@
 #include <string>
 
 #include "base/result.h"
+#include "tools/terminal.h"
 
 namespace eider {
 
 class ChatInput {
  public:
   /// Looks at stdin and stderr. Edited messages are remembered from run to run in `history_path`; empty: only
-  /// in this run.
-  explicit ChatInput(std::string history_path);
+  /// in this run. Chats that run at the same time add to it by turns. `terminal` must outlive this object.
+  ChatInput(std::string history_path, const Terminal& terminal);
   ~ChatInput();
   ChatInput(const ChatInput&) = delete;
   ChatInput& operator=(const ChatInput&) = delete;

@@ -32,8 +32,8 @@ std::string without_controls(std::string_view text) {
 
 }  // namespace
 
-AnswerPrinter::AnswerPrinter(bool thinking)
-    : splitter_(thinking), terminal_(isatty(STDOUT_FILENO) == 1), colors_(shows_colors(STDOUT_FILENO)) {}
+AnswerPrinter::AnswerPrinter(const ThinkingFormat* opened)
+    : splitter_(opened), terminal_(isatty(STDOUT_FILENO) == 1), colors_(shows_colors(STDOUT_FILENO)) {}
 
 Status AnswerPrinter::print(std::string_view text) {
   return print(splitter_.push(text));

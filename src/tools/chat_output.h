@@ -11,8 +11,8 @@ namespace eider {
 
 class AnswerPrinter {
  public:
-  /// `thinking`: whether the answer begins inside a thought.
-  explicit AnswerPrinter(bool thinking);
+  /// `opened`: the thought that the answer begins inside, null: none.
+  explicit AnswerPrinter(const ThinkingFormat* opened);
 
   Status print(std::string_view text);
   /// Prints what was held back and ends the line.

@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
 #include <tuple>
 #include <vector>
+
+#include "tests/support/conformance.h"
 
 namespace eider {
 namespace {
@@ -13,8 +16,8 @@ using Part = ThinkingSplitter::Part;
 using Parts = std::vector<Part>;
 
 // All parts of a text that comes in pieces of `size` bytes, neighbours of one kind joined.
-Parts split(const std::string& text, bool thinking, std::size_t size) {
-  ThinkingSplitter splitter(thinking);
+Parts split(const std::string& text, const ThinkingFormat* opened, std::size_t size) {
+  ThinkingSplitter splitter(opened);
   Parts joined;
   const auto add = [&](const Parts& parts) {
     for (const Part& part : parts) {
@@ -42,26 +45,59 @@ TEST(ThinkingSplitter, TellsThoughtsFromTheAnswerHoweverTheTextIsCut) {
       {"<think></think><think>", false, {{"<think></think><think>", true}}},
       {"</think>", false, {{"</think>", false}}},
       {"half</thi", true, {{"half</thi", true}}},
+      {"<think>a</thinking>b</think>c", false, {{"<think>a</thinking>b</think>", true}, {"c", false}}},
+      {"[THINK]a</think>[/THINK]b", false, {{"[THINK]a</think>[/THINK]", true}, {"b", false}}},
+      {"<|channel>thought\na<channel|>b", false, {{"<|channel>thought\na<channel|>", true}, {"b", false}}},
   };
   for (const auto& [text, thinking, expected] : cases) {
+    const ThinkingFormat* opened = thinking ? thought_opened_by("<think>") : nullptr;
     for (std::size_t size = 1; size <= text.size() + 1; ++size)
-      EXPECT_EQ(split(text, thinking, size), expected) << text << " in pieces of " << size;
+      EXPECT_EQ(split(text, opened, size), expected) << text << " in pieces of " << size;
   }
 }
 
 TEST(ThinkingSplitter, HoldsBackOnlyWhatCouldBecomeATag) {
-  ThinkingSplitter splitter(false);
+  ThinkingSplitter splitter(nullptr);
   EXPECT_EQ(splitter.push("so <"), (Parts{{"so ", false}}));
   EXPECT_EQ(splitter.push("b"), (Parts{{"<b", false}}));
   EXPECT_EQ(splitter.push("<think>hm"), (Parts{{"<think>", true}, {"hm", true}}));
 }
 
-TEST(PromptOpensThought, OnlyAtItsVeryEnd) {
-  EXPECT_TRUE(prompt_opens_thought("<|im_start|>assistant\n<think>\n"));
-  EXPECT_TRUE(prompt_opens_thought("<think>"));
-  EXPECT_FALSE(prompt_opens_thought("<think>\n\n</think>\n\n"));
-  EXPECT_FALSE(prompt_opens_thought("what is <think>?"));
-  EXPECT_FALSE(prompt_opens_thought(" \n"));
+TEST(ThoughtOpenedBy, OnlyAtThePromptsVeryEnd) {
+  EXPECT_NE(thought_opened_by("<|im_start|>assistant\n<think>\n"), nullptr);
+  EXPECT_NE(thought_opened_by("<think>"), nullptr);
+  EXPECT_EQ(thought_opened_by("<think>\n\n</think>\n\n"), nullptr);
+  EXPECT_EQ(thought_opened_by("what is <think>?"), nullptr);
+  EXPECT_EQ(thought_opened_by(" \n"), nullptr);
+  EXPECT_EQ(thought_opened_by(""), nullptr);
+}
+
+TEST(ThoughtOpenedBy, EveryFormat) {
+  for (const ThinkingFormat& format : thinking_formats())
+    EXPECT_EQ(thought_opened_by("assistant" + std::string(format.open) + "\n"), &format) << format.open;
+}
+
+// The tags stand in the templates of the models that use them.
+TEST(ThinkingFormats, AreThoseOfPublishedTemplates) {
+  const std::filesystem::path folder = test::kConformance / "templates";
+  if (!std::filesystem::exists(folder)) GTEST_SKIP() << folder << " is not here";
+  const std::vector<std::tuple<const char*, const char*, const char*>> cases = {
+      {"Qwen-Qwen3-0.6B", "<think>", "</think>"},
+      {"unsloth-Apriel-1.5", "<thinking>", "</thinking>"},
+      {"MiniMax-M3", "<mm:think>", "</mm:think>"},
+      {"CohereForAI-c4ai-command-r7b-12-2024-tool_use", "<|START_THINKING|>", "<|END_THINKING|>"},
+      {"google-gemma-4-31B-it", "<|channel>thought", "<channel|>"},
+      {"openai-gpt-oss-120b", "<|channel|>analysis<|message|>", "<|end|>"},
+      {"Apriel-1.6-15b-Thinker-fixed", "Here are my reasoning steps:", "[BEGIN FINAL RESPONSE]"},
+  };
+  for (const auto& [name, open, close] : cases) {
+    const std::string source = test::read_file(folder / (std::string(name) + ".jinja"));
+    EXPECT_NE(source.find(open), std::string::npos) << name;
+    EXPECT_NE(source.find(close), std::string::npos) << name;
+    const ThinkingFormat* format = thought_opened_by(open);
+    ASSERT_NE(format, nullptr) << name;
+    EXPECT_EQ(format->close, close) << name;
+  }
 }
 
 }  // namespace

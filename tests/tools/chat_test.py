@@ -10,6 +10,7 @@ import os
 import pathlib
 import pty
 import re
+import resource
 import select
 import signal
 import struct
@@ -99,6 +100,12 @@ class Terminal:
             self.read(0.05)
         os.close(self.descriptor)
         return 128 + os.WTERMSIG(ended[1]) if os.WIFSIGNALED(ended[1]) else os.WEXITSTATUS(ended[1])
+
+
+def fill_disk() -> None:
+    """Lets this process write no more than 8 bytes to a file."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (8, 8))
 
 
 class ChatTest(unittest.TestCase):
@@ -339,6 +346,39 @@ class TerminalTest(ChatTest):
             self.assertEqual(terminal.leave(), 0)
             self.assertEqual(json.loads((self.path / "saved.json").read_text())[0]["content"], "remembered")
 
+    def test_chats_at_the_same_time_share_the_history(self) -> None:
+        flags = ("-c", "4096", "-n", "1", *ENDLESS)
+        terminals = [self.chat(*flags), self.chat(*flags)]
+        for message in ("one", "two\\" + ENTER + "lines"):
+            for terminal in terminals:
+                terminal.ask(message)
+                terminal.expect(r"\(cut after 1 tokens")
+        for terminal in terminals:
+            self.assertEqual(terminal.leave(), 0)
+        history = self.path / "state" / "eider" / "chat_history"
+        self.assertEqual(history.read_text().splitlines()[1:], ["one", "one", r"two\012lines", r"two\012lines"])
+        self.assertEqual(history.stat().st_mode & 0o777, 0o600)
+
+    def test_history_that_cannot_be_kept_is_said_once(self) -> None:
+        (self.path / "state").write_text("a file where a folder belongs")
+        terminal = self.chat("-c", "4096", "-n", "1", *ENDLESS)
+        for message in ("one", "two"):
+            terminal.ask(message)
+            terminal.expect(r"\(cut after 1 tokens")
+        self.assertEqual(terminal.leave(), 0)
+        self.assertEqual(terminal.raw.count(b"chat_history: cannot be written: Not a directory"), 1)
+
+    def test_any_locale_and_terminal(self) -> None:
+        saved = self.path / "saved.json"
+        for environment in ({"LC_ALL": "C"}, {"LC_ALL": "none_SUCH"}, {"TERM": "dumb"}):
+            terminal = self.chat("-c", "4096", "-n", "1", *ENDLESS, **environment)
+            terminal.ask("日本語 ñ😀")
+            terminal.expect(r"\(cut after 1 tokens")
+            terminal.ask(f"/save {saved}")
+            terminal.expect("messages saved")
+            self.assertEqual(terminal.leave(), 0)
+            self.assertEqual(json.loads(saved.read_text())[0]["content"], "日本語 ñ😀")
+
     def test_colours_only_where_they_are_wanted(self) -> None:
         for environment, coloured in [({}, True), ({"NO_COLOR": "1"}, False)]:
             terminal = self.chat("-c", "4096", "-n", "5", "--chat-template-file", self.thinking_template(), *ENDLESS,
@@ -395,6 +435,17 @@ class ScriptTest(ChatTest):
                 finished = self.script(line + "\n", "-c", "100", code=FAILURE)
                 self.assertIn(mentioned, finished.stderr.decode())
                 self.assertEqual(finished.stdout, b"")
+
+    def test_save_that_fails_keeps_the_old_file(self) -> None:
+        path = self.path / "chat.json"
+        path.write_text("[]")
+        finished = subprocess.run(self.arguments("-c", "4096", "-n", "1"), input=f"hello\n/save {path}\n".encode(),
+                                  capture_output=True, timeout=120, env=self.environment, check=False,
+                                  preexec_fn=fill_disk, restore_signals=False)
+        self.assertEqual(finished.returncode, FAILURE, finished)
+        self.assertIn(f"error: /save: {path}: cannot be written: File too large\n".encode(), finished.stderr)
+        self.assertEqual(path.read_text(), "[]")
+        self.assertEqual([entry.name for entry in self.path.glob("chat.json*")], ["chat.json"])
 
     def test_files_that_are_no_chat(self) -> None:
         path = self.path / "chat.json"
