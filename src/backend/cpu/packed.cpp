@@ -90,6 +90,15 @@ std::int64_t packed_tile_bytes(Format format, std::int64_t columns) {
   });
 }
 
+std::int64_t opened_tile_bytes(Format format, std::int64_t columns) {
+  return visit_format(format, [&]<class F>() -> std::int64_t {
+    if constexpr (F::kProduct == ProductRule::kFloat)
+      return columns * kPlane;
+    else
+      return columns / F::kBlockElems * OpenedLayout<F>::kBytes;
+  });
+}
+
 std::int64_t packed_bytes(Format format, std::int64_t rows, std::int64_t columns) {
   return (rows + kRowTile - 1) / kRowTile * packed_tile_bytes(format, columns);
 }

@@ -19,6 +19,11 @@
 //
 // Float formats: [column][row 32] elements, as stored.
 //
+// Opened tiles are what kernels make of packed ones where many tokens share the work: codes as bytes, the
+// rest in planes of 4 bytes a row. A unit: codes [8 * strips][row 32][4] | scale float[32] | minimum's scale
+// float[32] | sub-scales [8 or 16][32] and pairs of sub-minima [4][32] as the dot products of an instruction
+// set take them. Float formats become F32.
+//
 // The last tile of a matrix is filled up with zeros. Every unit is a multiple of 64 bytes, and a tile begins
 // at one.
 #pragma once
@@ -80,6 +85,23 @@ struct UnitLayout {
   static_assert(kBytes % 64 == 0);
 };
 
+/// 4 bytes a row: the codes of a group of columns, or one number.
+inline constexpr std::int64_t kPlane = kRowTile * 4;
+
+/// Byte offsets inside a unit of an opened tile.
+template <class F>
+struct OpenedLayout {
+  static constexpr std::int64_t kStrips = UnitLayout<F>::kStrips;
+  static constexpr std::int64_t kStripBytes = 8 * kPlane;
+  static constexpr std::int64_t kScale = kStrips * kStripBytes;
+  static constexpr std::int64_t kMinScale = kScale + kPlane;
+  static constexpr std::int64_t kSubScales = kMinScale + (F::kHasMin ? kPlane : 0);
+  static constexpr std::int64_t kMinPairs = kSubScales + PackedFormat<F>::kSubScales * kPlane;
+  static constexpr std::int64_t kBytes = kMinPairs + (UnitLayout<F>::kSuper && F::kHasMin ? 4 * kPlane : 0);
+};
+
+/// Bytes of one opened tile of `columns`.
+std::int64_t opened_tile_bytes(Format format, std::int64_t columns);
 /// Bytes of one tile of `columns`.
 std::int64_t packed_tile_bytes(Format format, std::int64_t columns);
 /// Bytes of a packed matrix.

@@ -14,7 +14,7 @@ class HostExecutable final : public Executable {
  public:
   static Result<std::unique_ptr<Executable>> compile(const Plan& plan, const CompileOptions& options,
                                                      const Kernels& kernels, ThreadPool& pool) {
-    EIDER_TRY(Memory memory, Memory::allocate(memory_needs(plan, options), pool.size()));
+    EIDER_TRY(Memory memory, Memory::allocate(memory_needs(plan, options, kernels), pool.size()));
     // The phases point into the memory, so it has its final place first.
     std::unique_ptr<HostExecutable> executable(
         new HostExecutable(plan, options, kernels, pool, std::move(memory)));
@@ -109,7 +109,8 @@ class HostBackend final : public Backend {
   }
 
   std::int64_t working_memory(const Plan& plan, const CompileOptions& options) const override {
-    return memory_needs(plan, options).bytes(pool_.size()) + WeightStore::bytes_beside(plan, kernels_);
+    return memory_needs(plan, options, kernels_).bytes(pool_.size()) +
+           WeightStore::bytes_beside(plan, kernels_);
   }
 
  private:

@@ -25,12 +25,19 @@ struct Items {
   std::int64_t begin, end;
 };
 
-/// Activations for the integer rules, by unit of 32 or 256 columns: x = scale * code. A unit has one sum of
-/// its codes (32 columns) or sixteen, of 16 columns each (256 columns).
+/// What kernels add to unsigned codes to have none below 0, at most; `corrections` undo it.
+inline constexpr int kQuantizedOffset32 = 128;
+inline constexpr int kQuantizedOffset256 = 32;
+
+/// Activations for the integer rules, by unit of 32 or 256 columns: x = scale * code. Sums of codes stand
+/// beside them in the forms that products read.
 struct QuantizedRows {
   std::int8_t* codes;  // [units][rows][columns of a unit], each in -127..127
-  std::int16_t* sums;  // [units][rows][sums of a unit]
   float* scales;       // [units][rows]
+  /// -offset * sum of codes. 32 columns: [units][rows]; 256: [units][rows][32], of 8 columns each, the upper
+  /// 16 bits 0.
+  std::int32_t* corrections;
+  std::int16_t* sums;  // 256 columns only: [units][rows][8], of 32 columns each
   std::int64_t rows;
 };
 
@@ -64,6 +71,7 @@ struct ProductArgs {
   std::int64_t count;
   Matrix weight;
   const float* bias;  // [weight.rows], or null
+  std::byte* opened;  // Packing::opened_bytes() of the thread's own
   float* out;         // [..., weight.rows]
 };
 
@@ -158,18 +166,24 @@ struct MoeDownArgs {
   const float* weights;  // [tokens * top_k]
   std::int64_t tokens;
   std::int64_t units_per_group;  // 1 or 2
-  float* scratch;                // moe_down_scratch() floats of the thread's own
+  std::int64_t tile_tokens;      // that share a pass over the experts: moe_down_tokens()
+  std::byte* opened;             // Packing::opened_bytes() of the thread's own
+  float* scratch;                // [groups][tile_tokens][kRowTile] of the thread's own
   float* out;                    // [tokens, down.rows]
 };
 
-inline constexpr std::int64_t moe_down_scratch(std::int64_t groups) {
-  return groups * kTokenTile * kRowTile;
+/// As many tokens as half a MiB has room for: the sums of a tile stay in the second-level cache.
+inline constexpr std::int64_t moe_down_tokens(std::int64_t groups) {
+  const std::int64_t tokens = (std::int64_t{1} << 17) / (groups * kRowTile) / kTokenTile * kTokenTile;
+  return tokens < kTokenTile ? kTokenTile : tokens;
 }
 
 /// A layout of weights that a table's products read instead of the stored one.
 struct Packing {
   /// Bytes of a tile of kRowTile rows.
   std::int64_t (*tile_bytes)(Format format, std::int64_t columns);
+  /// Bytes of a tile as kernels open it for many tokens.
+  std::int64_t (*opened_bytes)(Format format, std::int64_t columns);
   /// Packs tile `tile` of a matrix of `rows` stored rows of `row_bytes` each; the last tile is filled up with
   /// zeros.
   void (*pack_tile)(Format format, const std::byte* data, std::int64_t row_bytes, std::int64_t rows,

@@ -97,7 +97,8 @@ Status PhaseBuilder::lower(const MoeFfnOp& op) {
                        return picked * 2 * row_tiles(intermediate);
                      },
                      1,
-                     [=, products = std::move(products)](const StepState& state, Items items, int) {
+                     [=, &memory = memory_, products = std::move(products)](const StepState& state,
+                                                                            Items items, int thread) {
                        std::int64_t at = 0;
                        for (std::size_t i = 0; i < products.size(); ++i) {
                          const auto expert = static_cast<std::int64_t>(i / 2);
@@ -105,7 +106,8 @@ Status PhaseBuilder::lower(const MoeFfnOp& op) {
                          const ExpertProduct& product = products[i];
                          const std::int32_t begin = table.begin[expert];
                          product.kernel({product.in.at(state), table.tokens + begin, table.picks + begin,
-                                         table.count(expert), product.weight, nullptr, product.out},
+                                         table.count(expert), product.weight, nullptr, memory.opened(thread),
+                                         product.out},
                                         part_of(items, at, row_tiles(intermediate)));
                          at += row_tiles(intermediate);
                        }
@@ -128,10 +130,12 @@ Status PhaseBuilder::lower(const MoeFfnOp& op) {
   over_items(row_tiles(first_down.rows()),
              [=, &memory = memory_, downs = std::move(downs), weights = memory_.value(op.weights),
               out = memory_.value(op.out), group = units_per_group(first_down.format, intermediate),
+              tile_tokens = moe_down_tokens(moe_down_groups(first_down.format, intermediate)),
+              opened_floats = workspace_.opened_floats,
               kernel = kernels_.moe_down[static_cast<std::size_t>(first_down.format)]](
                  const StepState& state, Items items, int thread) {
                kernel({hidden.at(state), table.view(), downs.data(), weights, state.tokens(), group,
-                       memory.scratch(thread), out},
+                       tile_tokens, memory.opened(thread), memory.scratch(thread) + opened_floats, out},
                       items);
              });
   return {};

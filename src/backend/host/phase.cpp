@@ -44,8 +44,9 @@ Result<Memory> Memory::allocate(const MemoryNeeds& needs, int threads) {
 ProductInput InputForm::at(const StepState& state) const {
   return {values,
           {reinterpret_cast<std::int8_t*>(quantized + layout.codes),
-           reinterpret_cast<std::int16_t*>(quantized + layout.sums),
-           reinterpret_cast<float*>(quantized + layout.scales), row_count(rows, state) * rows_per_row}};
+           reinterpret_cast<float*>(quantized + layout.scales),
+           reinterpret_cast<std::int32_t*>(quantized + layout.corrections),
+           reinterpret_cast<std::int16_t*>(quantized + layout.sums), row_count(rows, state) * rows_per_row}};
 }
 
 InputForm PhaseBuilder::input_form(ProductRule rule, const float* values, Rows rows,
@@ -80,7 +81,7 @@ const float* PhaseBuilder::as_floats(const TensorView& vector) {
 }
 
 Result<std::vector<Phase>> PhaseBuilder::build(const Op& op) {
-  workspace_ = op_workspace(plan_, op, options_);
+  workspace_ = op_workspace(plan_, op, options_, kernels_);
   phases_.clear();
   EIDER_TRY_STATUS(std::visit([&](const auto& body) { return lower(body); }, op.body).context(describe(op)));
   return std::move(phases_);
@@ -136,17 +137,18 @@ Status PhaseBuilder::lower(const LinearOp& op) {
                            kernels_.product[static_cast<std::size_t>(weight.format)]});
     tiles += row_tiles(weight.rows());
   }
-  over_items(tiles, [=, identity = identity()](const StepState& state, Items items, int) {
-    std::int64_t at = 0;  // tiles of the projections so far
-    for (const Projection& projection : projections) {
-      const std::int64_t count = row_tiles(projection.weight.rows);
-      const ProductInput input = projection.in.at(state);
-      projection.kernel({input, identity, identity, row_count(projection.in.rows, state), projection.weight,
-                         projection.bias, projection.out},
-                        part_of(items, at, count));
-      at += count;
-    }
-  });
+  over_items(
+      tiles, [=, &memory = memory_, identity = identity()](const StepState& state, Items items, int thread) {
+        std::int64_t at = 0;  // tiles of the projections so far
+        for (const Projection& projection : projections) {
+          const std::int64_t count = row_tiles(projection.weight.rows);
+          const ProductInput input = projection.in.at(state);
+          projection.kernel({input, identity, identity, row_count(projection.in.rows, state),
+                             projection.weight, projection.bias, memory.opened(thread), projection.out},
+                            part_of(items, at, count));
+          at += count;
+        }
+      });
   return {};
 }
 

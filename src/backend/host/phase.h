@@ -35,6 +35,8 @@ struct Memory {
   const float* value(ValueId id) const { return const_cast<Memory*>(this)->value(id); }
   /// `floats` of thread-owned scratch.
   float* scratch(int thread) { return reinterpret_cast<float*>(threads.data()) + thread * thread_floats; }
+  /// The same memory, for an opened tile.
+  std::byte* opened(int thread) { return reinterpret_cast<std::byte*>(scratch(thread)); }
 
   Buffer values;
   std::vector<std::int64_t> offsets;  // by value

@@ -36,34 +36,43 @@ struct QuantizedRoom {
   }
 };
 
-OpWorkspace linear_workspace(const Plan& plan, const LinearOp& op, const CompileOptions& options) {
+/// Floats that hold a weight's opened tile.
+std::int64_t opened_floats(const TensorView& weight, const Kernels& kernels) {
+  return kernels.packing == nullptr ? 0 : kernels.packing->opened_bytes(weight.format, weight.columns()) / 4;
+}
+
+OpWorkspace linear_workspace(const Plan& plan, const LinearOp& op, const CompileOptions& options,
+                             const Kernels& kernels) {
   const Value& in = plan.value(op.in);
   QuantizedRoom quantized;
-  for (const auto& projection : op.projections)
-    quantized.add(projection.weight.format, most_rows(in, options), in.width);
   OpWorkspace workspace;
+  for (const auto& projection : op.projections) {
+    quantized.add(projection.weight.format, most_rows(in, options), in.width);
+    workspace.opened_floats = std::max(workspace.opened_floats, opened_floats(projection.weight, kernels));
+  }
   Offsets offsets;
   quantized.place(offsets, workspace);
   workspace.shared_bytes = offsets.end();
+  workspace.thread_floats = workspace.opened_floats;
   return workspace;
 }
 
-OpWorkspace moe_workspace(const Plan& plan, const MoeFfnOp& op, const CompileOptions& options) {
+OpWorkspace moe_workspace(const Plan& plan, const MoeFfnOp& op, const CompileOptions& options,
+                          const Kernels& kernels) {
   const std::int64_t intermediate = op.all_experts.front().down.columns();
   const std::int64_t tokens = options.max_tokens;
   const std::int64_t picks = tokens * plan.value(op.experts).width;
   // The input's quantised form is no longer needed when that of the down product's input is made.
   QuantizedRoom quantized;
-  std::int64_t most_groups = 0;
+  OpWorkspace workspace;
   for (const auto& expert : op.all_experts) {
     quantized.add(expert.gate.format, tokens, plan.value(op.in).width);
     quantized.add(expert.up.format, tokens, plan.value(op.in).width);
     quantized.add(expert.down.format, picks, intermediate);
-    const std::int64_t columns =
-        unit_columns(product_rule(expert.down.format)) * units_per_group(expert.down.format, intermediate);
-    most_groups = std::max(most_groups, (intermediate + columns - 1) / columns);
+    for (const TensorView* weight : {&expert.gate, &expert.up, &expert.down})
+      workspace.opened_floats = std::max(workspace.opened_floats, opened_floats(*weight, kernels));
   }
-  OpWorkspace workspace;
+  const std::int64_t groups = moe_down_groups(op.all_experts.front().down.format, intermediate);
   Offsets offsets;
   quantized.place(offsets, workspace);
   workspace.gate = offsets.take(picks * intermediate * 4);
@@ -71,7 +80,7 @@ OpWorkspace moe_workspace(const Plan& plan, const MoeFfnOp& op, const CompileOpt
   workspace.gated = offsets.take(picks * intermediate * 4);
   workspace.picks = offsets.take((static_cast<std::int64_t>(op.all_experts.size()) + 1 + 2 * picks) * 4);
   workspace.shared_bytes = offsets.end();
-  workspace.thread_floats = moe_down_scratch(most_groups);
+  workspace.thread_floats = workspace.opened_floats + groups * moe_down_tokens(groups) * kRowTile;
   return workspace;
 }
 
@@ -98,12 +107,16 @@ std::int64_t unit_columns(ProductRule rule) {
 QuantizedLayout quantized_layout(ProductRule rule, std::int64_t rows, std::int64_t columns) {
   if (rule == ProductRule::kFloat) return {};
   const std::int64_t units = columns / unit_columns(rule);
-  const std::int64_t sums = rule == ProductRule::kInteger256 ? 16 : 1;
+  const auto of_units = [&](std::int64_t count, std::size_t size) {
+    return rows * units * count * static_cast<std::int64_t>(size);
+  };
+  const bool super = rule == ProductRule::kInteger256;
   Offsets offsets;
   QuantizedLayout layout;
-  layout.codes = offsets.take(rows * columns * static_cast<std::int64_t>(sizeof(std::int8_t)));
-  layout.sums = offsets.take(rows * units * sums * static_cast<std::int64_t>(sizeof(std::int16_t)));
-  layout.scales = offsets.take(rows * units * static_cast<std::int64_t>(sizeof(float)));
+  layout.codes = offsets.take(of_units(unit_columns(rule), sizeof(std::int8_t)));
+  layout.scales = offsets.take(of_units(1, sizeof(float)));
+  layout.corrections = offsets.take(of_units(super ? 32 : 1, sizeof(std::int32_t)));
+  layout.sums = offsets.take(of_units(super ? 8 : 0, sizeof(std::int16_t)));
   layout.bytes = offsets.end();
   return layout;
 }
@@ -112,13 +125,21 @@ std::int64_t units_per_group(Format format, std::int64_t moe_intermediate_size) 
   return moe_intermediate_size <= 1024 || product_rule(format) == ProductRule::kInteger256 ? 1 : 2;
 }
 
+std::int64_t moe_down_groups(Format format, std::int64_t moe_intermediate_size) {
+  const std::int64_t columns =
+      unit_columns(product_rule(format)) * units_per_group(format, moe_intermediate_size);
+  return (moe_intermediate_size + columns - 1) / columns;
+}
+
 std::int64_t most_rows(const Value& value, const CompileOptions& options) {
   return value.rows == Rows::kTokens ? options.max_tokens : options.max_logit_rows;
 }
 
-OpWorkspace op_workspace(const Plan& plan, const Op& op, const CompileOptions& options) {
-  if (const auto* linear = std::get_if<LinearOp>(&op.body)) return linear_workspace(plan, *linear, options);
-  if (const auto* moe = std::get_if<MoeFfnOp>(&op.body)) return moe_workspace(plan, *moe, options);
+OpWorkspace op_workspace(const Plan& plan, const Op& op, const CompileOptions& options,
+                         const Kernels& kernels) {
+  if (const auto* linear = std::get_if<LinearOp>(&op.body))
+    return linear_workspace(plan, *linear, options, kernels);
+  if (const auto* moe = std::get_if<MoeFfnOp>(&op.body)) return moe_workspace(plan, *moe, options, kernels);
   OpWorkspace workspace;
   if (const auto* attention = std::get_if<AttentionOp>(&op.body)) {
     const KvKind& kind = plan.kv_kinds[static_cast<std::size_t>(attention->slot.kind)];
@@ -132,11 +153,11 @@ std::int64_t MemoryNeeds::bytes(int threads) const {
   return values.bytes + shared_bytes + (threads * thread_floats + vector_floats + most_rows) * 4;
 }
 
-MemoryNeeds memory_needs(const Plan& plan, const CompileOptions& options) {
+MemoryNeeds memory_needs(const Plan& plan, const CompileOptions& options, const Kernels& kernels) {
   MemoryNeeds needs;
   needs.values = assign_storage(plan, options.max_tokens, options.max_logit_rows);
   for (const Op& op : plan.ops) {
-    const OpWorkspace workspace = op_workspace(plan, op, options);
+    const OpWorkspace workspace = op_workspace(plan, op, options, kernels);
     needs.shared_bytes = std::max(needs.shared_bytes, workspace.shared_bytes);
     needs.thread_floats = std::max(needs.thread_floats, (workspace.thread_floats + 15) / 16 * 16);
     needs.vector_floats += vector_floats(op);

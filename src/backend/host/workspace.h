@@ -13,7 +13,7 @@ namespace eider::host {
 
 /// The integer rule's activations of [rows, columns]: byte offsets of its parts, from wherever it is put.
 struct QuantizedLayout {
-  std::int64_t codes = 0, sums = 0, scales = 0;
+  std::int64_t codes = 0, scales = 0, corrections = 0, sums = 0;
   std::int64_t bytes = 0;  // 0 for the float rule, which needs none
 };
 QuantizedLayout quantized_layout(ProductRule rule, std::int64_t rows, std::int64_t columns);
@@ -31,10 +31,14 @@ struct OpWorkspace {
   std::int64_t gated = 0;          // act(gate) * up, the same shape
   std::int64_t picks = 0;          // int32: begin [experts + 1], picks and tokens [tokens * top_k]
   std::int64_t shared_bytes = 0;
+  std::int64_t opened_floats = 0;  // of thread_floats, at its begin: Packing::opened_bytes()
   std::int64_t thread_floats = 0;
 };
-OpWorkspace op_workspace(const Plan& plan, const Op& op, const CompileOptions& options);
+OpWorkspace op_workspace(const Plan& plan, const Op& op, const CompileOptions& options,
+                         const Kernels& kernels);
 
+/// Groups of units of an expert's down product (docs/NUMERICS.md, Mixture of experts).
+std::int64_t moe_down_groups(Format format, std::int64_t moe_intermediate_size);
 /// Units of an expert's down product that are added before the expert's weight is applied: 1 or 2.
 std::int64_t units_per_group(Format format, std::int64_t moe_intermediate_size);
 
@@ -51,6 +55,6 @@ struct MemoryNeeds {
 
   std::int64_t bytes(int threads) const;
 };
-MemoryNeeds memory_needs(const Plan& plan, const CompileOptions& options);
+MemoryNeeds memory_needs(const Plan& plan, const CompileOptions& options, const Kernels& kernels);
 
 }  // namespace eider::host

@@ -38,7 +38,7 @@ inline void moe_down(const MoeDownArgs& args, Items tiles) {
     const std::int64_t rows = out_width - first_row < kRowTile ? out_width - first_row : kRowTile;
     for (std::int64_t first = 0; first < args.tokens; first += kTokenTile) {
       const std::int64_t end = args.tokens - first < kTokenTile ? args.tokens : first + kTokenTile;
-      for (std::int64_t i = 0; i < moe_down_scratch(groups); ++i) p[i] = 0;
+      for (std::int64_t i = 0; i < groups * kTokenTile * kRowTile; ++i) p[i] = 0;
       for (std::int64_t expert = 0; expert < args.picks.experts; ++expert) {
         const std::int64_t last = args.picks.begin[expert + 1];
         const std::int64_t from = first_of_token(args.picks.tokens, args.picks.begin[expert], last, first);

@@ -65,14 +65,14 @@ EIDER_ALWAYS_INLINE void expand(const Unit256& unit, std::int16_t* code, std::in
   for (int j = 0; j < 16; ++j)
     for (int i = 16 * j; i < 16 * j + 16; ++i)
       code[i] = static_cast<std::int16_t>(unit.sub_scale[j] * unit.code[i]);  // at most 128 * 32
-  for (int j = 0; j < 16; ++j) min_code[j] = unit.sub_min[j];
+  for (int j = 0; j < 8; ++j) min_code[j] = unit.sub_min[2 * j];
   min = -unit.min_scale;
 }
 
 template <class F, class Unit, int kUnit>
 struct IntegerUnitTile {
   static constexpr std::int64_t kColumns = kUnit;
-  static constexpr int kSums = kUnit == 256 ? 16 : 1;
+  static constexpr int kSums = kUnit == 256 ? 8 : 1;
 
   std::int16_t code[kRowTile][kUnit];
   std::int16_t min_code[kRowTile][kSums];
@@ -107,7 +107,11 @@ struct IntegerUnitTile {
     }
     if constexpr (F::kHasMin) {
       for (std::int64_t i = 0; i < count; ++i) {
-        const std::int16_t* sums = x.sums + (first + rows[i]) * kSums;
+        std::int16_t sums[kSums];
+        if constexpr (kUnit == 32)
+          sums[0] = static_cast<std::int16_t>(x.corrections[first + rows[i]] / -kQuantizedOffset32);
+        else
+          for (int j = 0; j < kSums; ++j) sums[j] = x.sums[(first + rows[i]) * kSums + j];
         for (int r = 0; r < kRowTile; ++r) dots[i][r] = dot<kSums>(min_code[r], sums);
       }
       for (std::int64_t i = 0; i < count; ++i) {

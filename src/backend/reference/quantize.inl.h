@@ -1,9 +1,15 @@
 // Activations for the integer rules.
 
+template <int count>
+EIDER_ALWAYS_INLINE std::int32_t sum_codes(const std::int8_t* codes) {
+  std::int32_t sum = 0;
+  for (int i = 0; i < count; ++i) sum += codes[i];
+  return sum;
+}
+
 /// Quantises activations in groups of kUnit columns.
 template <int kUnit>
 inline void quantize(const QuantizeArgs& args, Items items) {
-  constexpr int kSums = kUnit == 256 ? 16 : 1;
   for (std::int64_t item = items.begin; item < items.end; ++item) {  // unit * rows + row
     const std::int64_t unit = item / args.out.rows;
     const std::int64_t row = item % args.out.rows;
@@ -29,10 +35,13 @@ inline void quantize(const QuantizeArgs& args, Items items) {
       for (int i = 0; i < kUnit; ++i)
         codes[i] = static_cast<std::int8_t>(static_cast<std::int32_t>(std::rint(x[i] * inverse)));
     }
-    for (int j = 0; j < kSums; ++j) {
-      int sum = 0;
-      for (int i = 0; i < kUnit / kSums; ++i) sum += codes[j * (kUnit / kSums) + i];
-      args.out.sums[item * kSums + j] = static_cast<std::int16_t>(sum);
+    if constexpr (kUnit == 32) {
+      args.out.corrections[item] = -kQuantizedOffset32 * sum_codes<32>(codes);
+    } else {
+      for (int j = 0; j < 32; ++j)
+        args.out.corrections[item * 32 + j] = (-kQuantizedOffset256 * sum_codes<8>(codes + 8 * j)) & 0xffff;
+      for (int j = 0; j < 8; ++j)
+        args.out.sums[item * 8 + j] = static_cast<std::int16_t>(sum_codes<32>(codes + 32 * j));
     }
   }
 }

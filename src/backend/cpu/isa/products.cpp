@@ -6,6 +6,12 @@ using namespace host;  // NOLINT(google-build-using-namespace)
 namespace {
 #include EIDER_SIMD
 
+#include "backend/cpu/kernels/tiles.inl.h"
+
+#include "backend/cpu/kernels/unit_product.inl.h"
+
+#include "backend/cpu/kernels/parts_tree.inl.h"
+
 #include "backend/cpu/kernels/product.inl.h"
 }  // namespace
 

@@ -2,7 +2,8 @@
 // for it: 8 lanes. What each function does: simd_avx512.inl.h.
 
 inline constexpr int kLanes = 8;
-inline constexpr int kMostTokens = 8;
+inline constexpr int kPackedTokens = 4;
+inline constexpr int kOpenedTokens = 4;
 inline constexpr int kSignedOffset = 0;
 
 struct Floats {
@@ -16,9 +17,14 @@ struct Codes {
 };
 
 template <ProductRule rule, int tokens>
-inline constexpr int kVectors = tokens == 1   ? 4
-                                : tokens <= 4 ? 2
-                                              : 1;
+inline constexpr int kVectors = tokens == 1 ? 4 : 2;
+#if defined(__AVXVNNI__)
+template <int bits>
+inline constexpr int kDotGroups = 1;
+#else
+template <int bits>
+inline constexpr int kDotGroups = bits == 8 ? 1 : 4;  // 4 groups of 5-bit codes fit 16 bits: 8 * 31 * 127
+#endif
 
 EIDER_ALWAYS_INLINE Floats load(const float* from) {
   return {_mm256_loadu_ps(from)};
@@ -55,14 +61,21 @@ EIDER_ALWAYS_INLINE Floats load_elements(const BF16::Block* from) {
   return {_mm256_castsi256_ps(_mm256_slli_epi32(wide, 16))};
 }
 
+EIDER_ALWAYS_INLINE Ints load_ints(const std::byte* from) {
+  return {_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from))};
+}
+EIDER_ALWAYS_INLINE void store_ints(std::byte* to, Ints a) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), a.v);
+}
+template <int bits>
+EIDER_ALWAYS_INLINE Ints shift_right(Ints a) {
+  return {_mm256_srai_epi32(a.v, bits)};
+}
 EIDER_ALWAYS_INLINE Ints splat_int(std::int32_t value) {
   return {_mm256_set1_epi32(value)};
 }
 EIDER_ALWAYS_INLINE Ints operator+(Ints a, Ints b) {
   return {_mm256_add_epi32(a.v, b.v)};
-}
-EIDER_ALWAYS_INLINE Ints operator*(Ints a, Ints b) {
-  return {_mm256_mullo_epi32(a.v, b.v)};
 }
 EIDER_ALWAYS_INLINE Ints load_unsigned_bytes(const std::byte* from) {
   return {_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from)))};
@@ -73,6 +86,9 @@ EIDER_ALWAYS_INLINE Ints load_signed_bytes(const std::byte* from) {
 
 EIDER_ALWAYS_INLINE Codes load_codes(const std::byte* from) {
   return {_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from))};
+}
+EIDER_ALWAYS_INLINE void store_codes(std::byte* to, Codes a) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), a.v);
 }
 EIDER_ALWAYS_INLINE Codes operator|(Codes a, Codes b) {
   return {_mm256_or_si256(a.v, b.v)};
@@ -89,27 +105,63 @@ EIDER_ALWAYS_INLINE __m256i four_codes(const std::int8_t* x) {
   __builtin_memcpy(&word, x, 4);
   return _mm256_set1_epi32(word);
 }
-/// Sums of products of unsigned and signed bytes; two of them fit 16 bits: 2 * 128 * 127 at most.
-EIDER_ALWAYS_INLINE Ints dot_bytes(Ints sum, __m256i unsigned_bytes, __m256i signed_bytes) {
 #if defined(__AVXVNNI__)
-  return {_mm256_dpbusd_avx_epi32(sum.v, unsigned_bytes, signed_bytes)};
+template <int groups>
+EIDER_ALWAYS_INLINE Ints dot(Ints sum, const Codes (&codes)[groups], const std::int8_t* x) {
+  for (int i = 0; i < groups; ++i) sum.v = _mm256_dpbusd_avx_epi32(sum.v, codes[i].v, four_codes(x + 4 * i));
+  return sum;
+}
+EIDER_ALWAYS_INLINE Ints scale_words(Ints scale) {
+  return {_mm256_and_si256(scale.v, _mm256_set1_epi32(0xffff))};
+}
+template <int groups>
+EIDER_ALWAYS_INLINE Ints scaled_dot(Ints sum, const Codes (&codes)[groups], const std::int8_t* x, Ints begin,
+                                    Ints scale) {
+  return {_mm256_dpwssd_avx_epi32(sum.v, dot(begin, codes, x).v, scale.v)};
+}
 #else
-  const __m256i pairs = _mm256_maddubs_epi16(unsigned_bytes, signed_bytes);
-  return {_mm256_add_epi32(sum.v, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)))};
+/// begin + codes . x in two halves of 16 bits: columns 0 and 1, and 2 and 3, of each group.
+template <int groups>
+EIDER_ALWAYS_INLINE __m256i half_dots(__m256i begin, const Codes (&codes)[groups], const std::int8_t* x) {
+  for (int i = 0; i < groups; ++i)
+    begin = _mm256_add_epi16(begin, _mm256_maddubs_epi16(codes[i].v, four_codes(x + 4 * i)));
+  return begin;
+}
+template <int groups>
+EIDER_ALWAYS_INLINE Ints dot(Ints sum, const Codes (&codes)[groups], const std::int8_t* x) {
+  const __m256i halves = half_dots(_mm256_setzero_si256(), codes, x);
+  return {_mm256_add_epi32(sum.v, _mm256_madd_epi16(halves, _mm256_set1_epi16(1)))};
+}
+EIDER_ALWAYS_INLINE Ints scale_words(Ints scale) {
+  const __m256i low = _mm256_and_si256(scale.v, _mm256_set1_epi32(0xffff));
+  return {_mm256_or_si256(low, _mm256_slli_epi32(scale.v, 16))};
+}
+/// Each half fits 16 bits too: an unsigned code less its offset is as far from 0 as the offset at most.
+template <int groups>
+EIDER_ALWAYS_INLINE Ints scaled_dot(Ints sum, const Codes (&codes)[groups], const std::int8_t* x, Ints begin,
+                                    Ints scale) {
+  return {_mm256_add_epi32(sum.v, _mm256_madd_epi16(half_dots(begin.v, codes, x), scale.v))};
+}
 #endif
-}
-EIDER_ALWAYS_INLINE Ints dot4(Ints sum, Codes codes, const std::int8_t* x) {
-  return dot_bytes(sum, codes.v, four_codes(x));
-}
 EIDER_ALWAYS_INLINE Codes prepare_signed(Codes a) {
   return a;
 }
 EIDER_ALWAYS_INLINE Ints dot4_signed(Ints sum, Codes codes, const std::int8_t* x) {
-  // |code| * (sign of code) x; -128 has the magnitude 128 as an unsigned byte.
-  return dot_bytes(sum, _mm256_abs_epi8(codes.v), _mm256_sign_epi8(four_codes(x), codes.v));
+  // |code| * (sign of code) x; -128 has the magnitude 128 as an unsigned byte: 2 * 128 * 127 fits 16 bits.
+  const __m256i magnitudes = _mm256_abs_epi8(codes.v);
+  const __m256i signed_x = _mm256_sign_epi8(four_codes(x), codes.v);
+#if defined(__AVXVNNI__)
+  return {_mm256_dpbusd_avx_epi32(sum.v, magnitudes, signed_x)};
+#else
+  const __m256i halves = _mm256_maddubs_epi16(magnitudes, signed_x);
+  return {_mm256_add_epi32(sum.v, _mm256_madd_epi16(halves, _mm256_set1_epi16(1)))};
+#endif
 }
-EIDER_ALWAYS_INLINE Ints dot2(Ints sum, const std::byte* from, std::int32_t x0, std::int32_t x1) {
-  const __m256i m = _mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
-  const std::int32_t pair = (x1 << 16) | (x0 & 0xffff);
-  return {_mm256_add_epi32(sum.v, _mm256_madd_epi16(m, _mm256_set1_epi32(pair)))};
+EIDER_ALWAYS_INLINE Ints load_byte_pairs(const std::byte* from) {
+  return {_mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)))};
+}
+EIDER_ALWAYS_INLINE Ints dot2(Ints sum, Ints pairs, const std::int16_t* x) {
+  std::int32_t word;
+  __builtin_memcpy(&word, x, 4);
+  return {_mm256_add_epi32(sum.v, _mm256_madd_epi16(pairs.v, _mm256_set1_epi32(word)))};
 }

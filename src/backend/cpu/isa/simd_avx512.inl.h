@@ -1,8 +1,9 @@
 // The vector vocabulary of the kernels for AVX-512 (F, BW, DQ, VL) with VNNI: 16 lanes.
 
 inline constexpr int kLanes = 16;
-/// Tokens of the largest tile that is compiled: 1, 2, 4 or 8.
-inline constexpr int kMostTokens = 8;
+/// Most tokens that a packed tile is multiplied with at a time, and as many as an opened one always is.
+inline constexpr int kPackedTokens = 4;
+inline constexpr int kOpenedTokens = 8;
 /// What dot4_signed() adds to each signed code: its sum is too large by this times the sum of x.
 inline constexpr int kSignedOffset = 128;
 
@@ -19,7 +20,10 @@ struct Codes {
 
 /// Vectors of rows that a kernel keeps in registers for `tokens` tokens.
 template <ProductRule rule, int tokens>
-inline constexpr int kVectors = rule == ProductRule::kInteger256&& tokens > 4 ? 1 : 2;
+inline constexpr int kVectors = 2;
+/// Groups of codes of `bits` bits that one dot() takes.
+template <int bits>
+inline constexpr int kDotGroups = 1;
 
 EIDER_ALWAYS_INLINE Floats load(const float* from) {
   return {_mm512_loadu_ps(from)};
@@ -57,14 +61,21 @@ EIDER_ALWAYS_INLINE Floats load_elements(const BF16::Block* from) {
   return {_mm512_castsi512_ps(_mm512_slli_epi32(wide, 16))};
 }
 
+EIDER_ALWAYS_INLINE Ints load_ints(const std::byte* from) {
+  return {_mm512_loadu_si512(from)};
+}
+EIDER_ALWAYS_INLINE void store_ints(std::byte* to, Ints a) {
+  _mm512_storeu_si512(to, a.v);
+}
+template <int bits>
+EIDER_ALWAYS_INLINE Ints shift_right(Ints a) {
+  return {_mm512_srai_epi32(a.v, bits)};
+}
 EIDER_ALWAYS_INLINE Ints splat_int(std::int32_t value) {
   return {_mm512_set1_epi32(value)};
 }
 EIDER_ALWAYS_INLINE Ints operator+(Ints a, Ints b) {
   return {_mm512_add_epi32(a.v, b.v)};
-}
-EIDER_ALWAYS_INLINE Ints operator*(Ints a, Ints b) {
-  return {_mm512_mullo_epi32(a.v, b.v)};
 }
 EIDER_ALWAYS_INLINE Ints load_unsigned_bytes(const std::byte* from) {
   return {_mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)))};
@@ -75,6 +86,9 @@ EIDER_ALWAYS_INLINE Ints load_signed_bytes(const std::byte* from) {
 
 EIDER_ALWAYS_INLINE Codes load_codes(const std::byte* from) {
   return {_mm512_loadu_si512(from)};
+}
+EIDER_ALWAYS_INLINE void store_codes(std::byte* to, Codes a) {
+  _mm512_storeu_si512(to, a.v);
 }
 EIDER_ALWAYS_INLINE Codes operator|(Codes a, Codes b) {
   return {_mm512_or_si512(a.v, b.v)};
@@ -93,20 +107,36 @@ EIDER_ALWAYS_INLINE __m512i four_codes(const std::int8_t* x) {
   __builtin_memcpy(&word, x, 4);
   return _mm512_set1_epi32(word);
 }
-/// sum + codes . x[0..4), codes in 0..63
-EIDER_ALWAYS_INLINE Ints dot4(Ints sum, Codes codes, const std::int8_t* x) {
-  return {_mm512_dpbusd_epi32(sum.v, codes.v, four_codes(x))};
+/// sum + codes . x, codes in 0..63, x: 4 for each group.
+template <int groups>
+EIDER_ALWAYS_INLINE Ints dot(Ints sum, const Codes (&codes)[groups], const std::int8_t* x) {
+  for (int i = 0; i < groups; ++i) sum.v = _mm512_dpbusd_epi32(sum.v, codes[i].v, four_codes(x + 4 * i));
+  return sum;
 }
-/// The same for signed codes, as prepare_signed() made them.
+/// The same for the signed codes of one group, as prepare_signed() made them.
 EIDER_ALWAYS_INLINE Codes prepare_signed(Codes a) {
   return {_mm512_xor_si512(a.v, _mm512_set1_epi8(-128))};
 }
 EIDER_ALWAYS_INLINE Ints dot4_signed(Ints sum, Codes codes, const std::int8_t* x) {
-  return dot4(sum, codes, x);
+  return {_mm512_dpbusd_epi32(sum.v, codes.v, four_codes(x))};
 }
-/// sum + m[0] * x0 + m[1] * x1 for a row's two unsigned bytes m; `from`: [lane][2].
-EIDER_ALWAYS_INLINE Ints dot2(Ints sum, const std::byte* from, std::int32_t x0, std::int32_t x1) {
-  const __m512i m = _mm512_cvtepu8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
-  const std::int32_t pair = (x1 << 16) | (x0 & 0xffff);
-  return {_mm512_dpwssd_epi32(sum.v, m, _mm512_set1_epi32(pair))};
+/// Multipliers of 16 bits as scaled_dot() takes them.
+EIDER_ALWAYS_INLINE Ints scale_words(Ints scale) {
+  return {_mm512_and_si512(scale.v, _mm512_set1_epi32(0xffff))};
+}
+/// sum + scale * (begin + codes . x), where the lower 16 bits of `begin` count and what is scaled fits 16.
+template <int groups>
+EIDER_ALWAYS_INLINE Ints scaled_dot(Ints sum, const Codes (&codes)[groups], const std::int8_t* x, Ints begin,
+                                    Ints scale) {
+  return {_mm512_dpwssd_epi32(sum.v, dot(begin, codes, x).v, scale.v)};
+}
+/// A row's two unsigned bytes as two numbers of 16 bits; `from`: [lane][2].
+EIDER_ALWAYS_INLINE Ints load_byte_pairs(const std::byte* from) {
+  return {_mm512_cvtepu8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)))};
+}
+/// sum + pairs . x[0..2)
+EIDER_ALWAYS_INLINE Ints dot2(Ints sum, Ints pairs, const std::int16_t* x) {
+  std::int32_t word;
+  __builtin_memcpy(&word, x, 4);
+  return {_mm512_dpwssd_epi32(sum.v, pairs.v, _mm512_set1_epi32(word))};
 }

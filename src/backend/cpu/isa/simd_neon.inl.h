@@ -2,8 +2,11 @@
 // compiled for them: 4 lanes. What each function does: simd_avx512.inl.h.
 
 inline constexpr int kLanes = 4;
-inline constexpr int kMostTokens = 8;
+inline constexpr int kPackedTokens = 4;
+inline constexpr int kOpenedTokens = 4;
 inline constexpr int kSignedOffset = 0;
+template <int bits>
+inline constexpr int kDotGroups = 1;
 
 struct Floats {
   float32x4_t v;
@@ -20,10 +23,6 @@ inline constexpr int kVectors = (tokens == 1   ? 8
                                  : tokens <= 4 ? 4
                                                : 2) /
                                 (rule == ProductRule::kInteger256 ? 2 : 1);
-
-inline constexpr int kWideTokens = 8;
-template <int bits>
-inline constexpr int kDotGroups = 1;
 
 EIDER_ALWAYS_INLINE Floats load(const float* from) {
   return {vld1q_f32(from)};
@@ -59,6 +58,12 @@ EIDER_ALWAYS_INLINE Floats load_elements(const BF16::Block* from) {
   return {vreinterpretq_f32_u32(vshlq_n_u32(vmovl_u16(vld1_u16(&from->upper)), 16))};
 }
 
+EIDER_ALWAYS_INLINE Ints splat_int(std::int32_t value) {
+  return {vdupq_n_s32(value)};
+}
+EIDER_ALWAYS_INLINE Ints operator+(Ints a, Ints b) {
+  return {vaddq_s32(a.v, b.v)};
+}
 EIDER_ALWAYS_INLINE Ints load_ints(const std::byte* from) {
   return {vld1q_s32(reinterpret_cast<const std::int32_t*>(from))};
 }
@@ -67,16 +72,10 @@ EIDER_ALWAYS_INLINE void store_ints(std::byte* to, Ints a) {
 }
 template <int bits>
 EIDER_ALWAYS_INLINE Ints shift_right(Ints a) {
-  return {vshrq_n_s32(a.v, bits)};
-}
-EIDER_ALWAYS_INLINE Ints splat_int(std::int32_t value) {
-  return {vdupq_n_s32(value)};
-}
-EIDER_ALWAYS_INLINE Ints operator+(Ints a, Ints b) {
-  return {vaddq_s32(a.v, b.v)};
-}
-EIDER_ALWAYS_INLINE Ints operator*(Ints a, Ints b) {
-  return {vmulq_s32(a.v, b.v)};
+  if constexpr (bits == 0)
+    return a;
+  else
+    return {vshrq_n_s32(a.v, bits)};
 }
 /// 4 bytes, in the lower half.
 EIDER_ALWAYS_INLINE uint8x8_t load_bytes(const std::byte* from) {
@@ -124,9 +123,6 @@ EIDER_ALWAYS_INLINE Ints dot4_signed(Ints sum, Codes codes, const std::int8_t* x
   return {vpadalq_s16(sum.v, vpaddq_s16(low, high))};
 #endif
 }
-EIDER_ALWAYS_INLINE Ints dot4(Ints sum, Codes codes, const std::int8_t* x) {
-  return dot4_signed(sum, codes, x);
-}
 template <int groups>
 EIDER_ALWAYS_INLINE Ints dot(Ints sum, const Codes (&codes)[groups], const std::int8_t* x) {
   for (int i = 0; i < groups; ++i) sum = dot4_signed(sum, codes[i], x + 4 * i);
@@ -138,27 +134,18 @@ EIDER_ALWAYS_INLINE Ints scale_words(Ints scale) {
 template <int groups>
 EIDER_ALWAYS_INLINE Ints scaled_dot(Ints sum, const Codes (&codes)[groups], const std::int8_t* x, Ints begin,
                                     Ints scale) {
-  const int32x4_t lower = vshrq_n_s32(vshlq_n_s32(dot(begin, codes, x).v, 16), 16);
-  return {vmlaq_s32(sum.v, scale.v, lower)};
+  const Ints extended{vshrq_n_s32(vshlq_n_s32(begin.v, 16), 16)};
+  return {vmlaq_s32(sum.v, dot(extended, codes, x).v, scale.v)};
 }
 EIDER_ALWAYS_INLINE Ints load_byte_pairs(const std::byte* from) {
-  const uint16x8_t pairs = vmovl_u8(vld1_u8(reinterpret_cast<const std::uint8_t*>(from)));
-  return {vreinterpretq_s32_u16(pairs)};
+  return {vreinterpretq_s32_u16(vmovl_u8(vld1_u8(reinterpret_cast<const std::uint8_t*>(from))))};
 }
 EIDER_ALWAYS_INLINE Ints dot2(Ints sum, Ints pairs, const std::int16_t* x) {
   std::int32_t word;
   __builtin_memcpy(&word, x, 4);
-  const int16x8_t two = vreinterpretq_s16_s32(vdupq_n_s32(word));
-  const int16x8_t m = vreinterpretq_s16_s32(pairs.v);
-  const int32x4_t low = vmull_s16(vget_low_s16(m), vget_low_s16(two));
-  return {vaddq_s32(sum.v, vpaddq_s32(low, vmull_high_s16(m, two)))};
-}
-EIDER_ALWAYS_INLINE Ints dot2(Ints sum, const std::byte* from, std::int32_t x0, std::int32_t x1) {
-  const uint16x8_t m = vmovl_u8(vld1_u8(reinterpret_cast<const std::uint8_t*>(from)));
-  const std::int32_t pair = static_cast<std::int32_t>(static_cast<std::uint32_t>(x1) << 16) | (x0 & 0xffff);
-  const int16x8_t x = vreinterpretq_s16_s32(vdupq_n_s32(pair));
-  const int16x8_t minima = vreinterpretq_s16_u16(m);
-  const int32x4_t low = vmull_s16(vget_low_s16(minima), vget_low_s16(x));
-  const int32x4_t high = vmull_high_s16(minima, x);
+  const int16x8_t a = vreinterpretq_s16_s32(pairs.v);
+  const int16x8_t b = vreinterpretq_s16_s32(vdupq_n_s32(word));
+  const int32x4_t low = vmull_s16(vget_low_s16(a), vget_low_s16(b));
+  const int32x4_t high = vmull_high_s16(a, b);
   return {vaddq_s32(sum.v, vpaddq_s32(low, high))};
 }

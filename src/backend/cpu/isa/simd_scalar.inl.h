@@ -3,8 +3,11 @@
 // does: simd_avx512.inl.h.
 
 inline constexpr int kLanes = 4;
-inline constexpr int kMostTokens = 2;  // more would be a third of a minute of compilation
+inline constexpr int kPackedTokens = 1;
+inline constexpr int kOpenedTokens = 2;
 inline constexpr int kSignedOffset = 0;
+template <int bits>
+inline constexpr int kDotGroups = 1;
 
 using Float4 = float __attribute__((vector_size(16)));
 using Int4 = std::int32_t __attribute__((vector_size(16)));
@@ -29,11 +32,6 @@ template <class Vector, class Make>
 EIDER_ALWAYS_INLINE Vector lanes_of(Make make) {
   return {decltype(Vector::v){make(0), make(1), make(2), make(3)}};
 }
-
-/// Tokens that share an opened tile at a time.
-inline constexpr int kWideTokens = 4;
-template <int bits>
-inline constexpr int kDotGroups = 1;
 
 EIDER_ALWAYS_INLINE Floats load(const float* from) {
   Floats a;
@@ -74,6 +72,12 @@ EIDER_ALWAYS_INLINE Floats load_elements(const BF16::Block* from) {
                               __attribute__((always_inline)) { return bfloat16_to_float(from[i].upper); });
 }
 
+EIDER_ALWAYS_INLINE Ints splat_int(std::int32_t value) {
+  return {Int4{value, value, value, value}};
+}
+EIDER_ALWAYS_INLINE Ints operator+(Ints a, Ints b) {
+  return {a.v + b.v};
+}
 EIDER_ALWAYS_INLINE Ints load_ints(const std::byte* from) {
   Ints a;
   __builtin_memcpy(&a, from, sizeof a);
@@ -85,15 +89,6 @@ EIDER_ALWAYS_INLINE void store_ints(std::byte* to, Ints a) {
 template <int bits>
 EIDER_ALWAYS_INLINE Ints shift_right(Ints a) {
   return {a.v >> bits};
-}
-EIDER_ALWAYS_INLINE Ints splat_int(std::int32_t value) {
-  return {Int4{value, value, value, value}};
-}
-EIDER_ALWAYS_INLINE Ints operator+(Ints a, Ints b) {
-  return {a.v + b.v};
-}
-EIDER_ALWAYS_INLINE Ints operator*(Ints a, Ints b) {
-  return {a.v * b.v};
 }
 EIDER_ALWAYS_INLINE Ints load_unsigned_bytes(const std::byte* from) {
   return lanes_of<Ints>([&](int i)
@@ -137,9 +132,6 @@ EIDER_ALWAYS_INLINE Ints dot4_signed(Ints sum, Codes codes, const std::int8_t* x
   const Int4 two_pairs = reinterpret_cast<Int4>(pairs);
   return {sum.v + (two_pairs >> 16) + ((two_pairs << 16) >> 16)};
 }
-EIDER_ALWAYS_INLINE Ints dot4(Ints sum, Codes codes, const std::int8_t* x) {
-  return dot4_signed(sum, codes, x);
-}
 template <int groups>
 EIDER_ALWAYS_INLINE Ints dot(Ints sum, const Codes (&codes)[groups], const std::int8_t* x) {
   for (int i = 0; i < groups; ++i) sum = dot4_signed(sum, codes[i], x + 4 * i);
@@ -151,22 +143,13 @@ EIDER_ALWAYS_INLINE Ints scale_words(Ints scale) {
 template <int groups>
 EIDER_ALWAYS_INLINE Ints scaled_dot(Ints sum, const Codes (&codes)[groups], const std::int8_t* x, Ints begin,
                                     Ints scale) {
-  return {sum.v + scale.v * ((dot(begin, codes, x).v << 16) >> 16)};
+  return {sum.v + dot({(begin.v << 16) >> 16}, codes, x).v * scale.v};
 }
 EIDER_ALWAYS_INLINE Ints load_byte_pairs(const std::byte* from) {
-  Short8 a;
-  for (int i = 0; i < 8; ++i) a[i] = static_cast<std::int16_t>(from[i]);
-  return {reinterpret_cast<Int4>(a)};
+  return lanes_of<Ints>([&](int i) __attribute__((always_inline)) {
+    return static_cast<std::int32_t>(from[2 * i]) | static_cast<std::int32_t>(from[2 * i + 1]) << 16;
+  });
 }
 EIDER_ALWAYS_INLINE Ints dot2(Ints sum, Ints pairs, const std::int16_t* x) {
-  const Short8 m = reinterpret_cast<Short8>(pairs.v);
-  return lanes_of<Ints>([&](int i) __attribute__((always_inline)) {
-    return sum.v[i] + m[2 * i] * x[0] + m[2 * i + 1] * x[1];
-  });
-}
-EIDER_ALWAYS_INLINE Ints dot2(Ints sum, const std::byte* from, std::int32_t x0, std::int32_t x1) {
-  return lanes_of<Ints>([&](int i) __attribute__((always_inline)) {
-    return sum.v[i] + static_cast<std::int32_t>(from[2 * i]) * x0 +
-           static_cast<std::int32_t>(from[2 * i + 1]) * x1;
-  });
+  return {sum.v + (pairs.v & 0xffff) * x[0] + (pairs.v >> 16) * x[1]};
 }

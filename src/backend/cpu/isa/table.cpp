@@ -7,7 +7,7 @@ using namespace host;  // NOLINT(google-build-using-namespace)
 namespace {
 #include "backend/reference/common_table.inl.h"
 
-constexpr Packing kPacking{&packed_tile_bytes, &pack_tile};
+constexpr Packing kPacking{&packed_tile_bytes, &opened_tile_bytes, &pack_tile};
 }  // namespace
 
 Kernels make_table() {

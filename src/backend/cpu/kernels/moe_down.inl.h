@@ -2,22 +2,22 @@
 // each group of units, and then over groups (docs/NUMERICS.md, Mixture of experts).
 
 /// p[group][token][row] += weight * t for `tokens` picks of one expert, from `pick` on, and the rows from
-/// `first_row` on.
-template <class F, int tokens, int vectors>
-EIDER_ALWAYS_INLINE void add_picks(const MoeDownArgs& args, const Matrix& down, std::int64_t tile,
-                                   std::int64_t first_row, std::int64_t pick, std::int64_t first_token) {
-  using Unit = UnitProduct<F, tokens, vectors>;
-  const std::byte* packed = down.data + tile * down.row_bytes;
+/// `first_row` on of the tile at `weights`.
+template <class Source, int tokens, int vectors>
+EIDER_ALWAYS_INLINE void add_picks(const MoeDownArgs& args, const std::byte* weights, std::int64_t first_row,
+                                   std::int64_t pick, std::int64_t first_token) {
+  using Unit = UnitProduct<Source, tokens, vectors>;
+  const std::int64_t columns = args.down[0].columns;
   InputTokens<tokens> rows;
   for (int i = 0; i < tokens; ++i) rows.row[i] = args.picks.picks[pick + i];
-  const std::int64_t units = Unit::units(down.columns);
+  const std::int64_t units = units_of<typename Source::Format>(columns);
+  float* group = args.scratch;
   Parts<tokens, vectors> t;
-  for (std::int64_t unit = 0; unit < units;) {
-    float* group = args.scratch + unit / args.units_per_group * kTokenTile * kRowTile;
-    Unit::multiply(packed, first_row, unit++, down.columns, args.in, rows, t);
+  for (std::int64_t unit = 0; unit < units; group += args.tile_tokens * kRowTile) {
+    Unit::multiply(weights, first_row, unit++, columns, args.in, rows, t);
     if (args.units_per_group == 2 && unit < units) {
       Parts<tokens, vectors> second;
-      Unit::multiply(packed, first_row, unit++, down.columns, args.in, rows, second);
+      Unit::multiply(weights, first_row, unit++, columns, args.in, rows, second);
       unroll<tokens>([&](auto i) __attribute__((always_inline)) {
         unroll<vectors>([&](auto v) __attribute__((always_inline)) {
           t.part[i][v] = t.part[i][v] + second.part[i][v];
@@ -34,12 +34,27 @@ EIDER_ALWAYS_INLINE void add_picks(const MoeDownArgs& args, const Matrix& down, 
   }
 }
 
-template <class F, int tokens>
-EIDER_ALWAYS_INLINE void add_picks_of_tile(const MoeDownArgs& args, const Matrix& down, std::int64_t tile,
+template <class Source, int tokens>
+EIDER_ALWAYS_INLINE void add_picks_of_tile(const MoeDownArgs& args, const std::byte* weights,
                                            std::int64_t pick, std::int64_t first_token) {
-  constexpr int kRowVectors = kVectors<F::kProduct, tokens>;
+  constexpr int kRowVectors = kVectors<Source::Format::kProduct, tokens>;
   for (std::int64_t row = 0; row < kRowTile; row += kRowVectors * kLanes)
-    add_picks<F, tokens, kRowVectors>(args, down, tile, row, pick, first_token);
+    add_picks<Source, tokens, kRowVectors>(args, weights, row, pick, first_token);
+}
+
+/// Adds picks [pick, end) of one expert, whose tile lies at `packed`.
+template <class F>
+EIDER_ALWAYS_INLINE void add_expert(const MoeDownArgs& args, const std::byte* packed, std::int64_t pick,
+                                    std::int64_t end, std::int64_t first_token) {
+  if (end - pick >= kFewestForOpened) {
+    const std::byte* opened = Opened<F>::open(packed, args.down[0].columns, args.opened);
+    for (; pick + kOpenedTokens <= end; pick += kOpenedTokens)
+      add_picks_of_tile<Opened<F>, kOpenedTokens>(args, opened, pick, first_token);
+  }
+  constexpr int kPicks = kPackedTokens < 2 ? 1 : 2;
+  for (; pick + kPicks <= end; pick += kPicks)
+    add_picks_of_tile<Packed<F>, kPicks>(args, packed, pick, first_token);
+  for (; pick < end; ++pick) add_picks_of_tile<Packed<F>, 1>(args, packed, pick, first_token);
 }
 
 /// out[token] = tree over the groups of p, for the tokens of a tile.
@@ -51,7 +66,7 @@ EIDER_ALWAYS_INLINE void sum_groups(const MoeDownArgs& args, std::int64_t tile, 
       PartsTree<1, 1> tree;
       Parts<1, 1> y;
       for (std::int64_t group = 0; group < groups; ++group) {
-        y.part[0][0] = load(args.scratch + (group * kTokenTile + token) * kRowTile + row);
+        y.part[0][0] = load(args.scratch + (group * args.tile_tokens + token) * kRowTile + row);
         tree.add(y);
       }
       tree.total(y);
@@ -66,23 +81,21 @@ EIDER_ALWAYS_INLINE void sum_groups(const MoeDownArgs& args, std::int64_t tile, 
 
 template <class F>
 inline void moe_down(const MoeDownArgs& args, Items tiles) {
-  const std::int64_t units = UnitProduct<F, 1, 1>::units(args.down[0].columns);
+  const std::int64_t units = units_of<F>(args.down[0].columns);
   const std::int64_t groups = (units + args.units_per_group - 1) / args.units_per_group;
   for (std::int64_t tile = tiles.begin; tile < tiles.end; ++tile) {
-    for (std::int64_t first = 0; first < args.tokens; first += kTokenTile) {
-      const std::int64_t count = args.tokens - first < kTokenTile ? args.tokens - first : kTokenTile;
+    for (std::int64_t first = 0; first < args.tokens; first += args.tile_tokens) {
+      const std::int64_t left = args.tokens - first;
+      const std::int64_t count = left < args.tile_tokens ? left : args.tile_tokens;
       for (std::int64_t group = 0; group < groups; ++group)
         for (std::int64_t i = 0; i < count * kRowTile; ++i)
-          args.scratch[group * kTokenTile * kRowTile + i] = 0;
+          args.scratch[group * args.tile_tokens * kRowTile + i] = 0;
       for (std::int64_t expert = 0; expert < args.picks.experts; ++expert) {
         const std::int64_t last = args.picks.begin[expert + 1];
-        std::int64_t pick = first_of_token(args.picks.tokens, args.picks.begin[expert], last, first);
+        const std::int64_t pick = first_of_token(args.picks.tokens, args.picks.begin[expert], last, first);
         const std::int64_t end = first_of_token(args.picks.tokens, pick, last, first + count);
         const Matrix& down = args.down[expert];
-        constexpr int kPicks = kMostTokens < 4 ? kMostTokens : 4;
-        for (; pick + kPicks <= end; pick += kPicks)
-          add_picks_of_tile<F, kPicks>(args, down, tile, pick, first);
-        for (; pick < end; ++pick) add_picks_of_tile<F, 1>(args, down, tile, pick, first);
+        if (pick < end) add_expert<F>(args, down.data + tile * down.row_bytes, pick, end, first);
       }
       sum_groups(args, tile, groups, first, count);
     }

@@ -1,0 +1,197 @@
+// The part that one unit of columns adds to products, in the order of docs/NUMERICS.md: lanes run along rows,
+// so a prefill tile and a decoded token are the same chains.
+
+/// `count` rows of the input that are multiplied at a time.
+template <int count>
+struct InputTokens {
+  std::int32_t row[count];
+};
+
+/// part[token][vector]: a unit's part of the products, before they are added by the tree.
+template <int tokens, int vectors>
+struct Parts {
+  Floats part[tokens][vectors];
+};
+
+/// Units of a contraction of `columns`.
+template <class F>
+EIDER_ALWAYS_INLINE std::int64_t units_of(std::int64_t columns) {
+  return F::kProduct == ProductRule::kInteger256 ? columns / 256 : (columns + 31) / 32;
+}
+
+/// multiply(): the parts of unit `unit` for `vectors` vectors of rows from `first_row` on. Source: Packed or
+/// Opened.
+template <class Source, int tokens, int vectors, ProductRule rule = Source::Format::kProduct>
+struct UnitProduct;
+
+template <class Source, int tokens, int vectors>
+struct UnitProduct<Source, tokens, vectors, ProductRule::kFloat> {
+  static EIDER_ALWAYS_INLINE void multiply(const std::byte* tile, std::int64_t first_row, std::int64_t unit,
+                                           std::int64_t columns, const ProductInput& in,
+                                           const InputTokens<tokens>& rows, Parts<tokens, vectors>& parts) {
+    const std::byte* column = tile + unit * 32 * Source::kColumnBytes;
+    if constexpr (tokens == 1) prefetch<32 * Source::kColumnBytes>(column);
+    const std::int64_t left = columns - unit * 32;
+    const std::int64_t count = left < 32 ? left : 32;
+    const float* x[tokens];
+    unroll<tokens>([&](auto t) __attribute__((always_inline)) {
+      x[t] = in.values + rows.row[t] * columns + unit * 32;
+      unroll<vectors>([&](auto v) __attribute__((always_inline)) { parts.part[t][v] = splat(0); });
+    });
+    for (std::int64_t k = 0; k < count; ++k, column += Source::kColumnBytes) {
+      Floats w[vectors];
+      unroll<vectors>([&](auto v) __attribute__((always_inline)) {
+        w[v] = Source::elements(column, first_row + v * kLanes);
+      });
+      unroll<tokens>([&](auto t) __attribute__((always_inline)) {
+        const Floats value = splat(x[t][k]);
+        unroll<vectors>([&](auto v) __attribute__((always_inline)) {
+          parts.part[t][v] = fma(w[v], value, parts.part[t][v]);
+        });
+      });
+    }
+  }
+};
+
+template <class Source, int tokens, int vectors>
+struct UnitProduct<Source, tokens, vectors, ProductRule::kInteger32> {
+  using F = typename Source::Format;
+  /// Groups whose dot products are added before they are widened.
+  static constexpr int kGroups = kDotGroups<PackedFormat<F>::kBits>;
+
+  static EIDER_ALWAYS_INLINE void multiply(const std::byte* tile, std::int64_t first_row, std::int64_t unit,
+                                           std::int64_t, const ProductInput& in,
+                                           const InputTokens<tokens>& rows, Parts<tokens, vectors>& parts) {
+    const std::byte* weights = tile + unit * Source::kBytes;
+    if constexpr (tokens == 1) prefetch<Source::kBytes>(weights);
+    const std::int64_t first = unit * in.quantized.rows;
+    const std::int8_t* x[tokens];
+    Ints sum[tokens][vectors];
+    unroll<tokens>([&](auto t) __attribute__((always_inline)) {
+      x[t] = in.quantized.codes + (first + rows.row[t]) * 32;
+      Ints begin = splat_int(0);
+      if constexpr (Source::kOffset != 0)
+        begin = shift_right<__builtin_ctz(128 / Source::kOffset)>(
+            splat_int(in.quantized.corrections[first + rows.row[t]]));
+      unroll<vectors>([&](auto v) __attribute__((always_inline)) { sum[t][v] = begin; });
+    });
+    unroll<8 / kGroups>([&](auto part) __attribute__((always_inline)) {
+      add_groups<decltype(part)::value * kGroups>(weights, first_row, x, sum);
+    });
+    unroll<vectors>([&](auto v) __attribute__((always_inline)) {
+      const std::int64_t row = first_row + v * kLanes;
+      const Floats scale = Source::scale(weights, row);
+      unroll<tokens>([&](auto t) __attribute__((always_inline)) {
+        const Floats input_scale = splat(in.quantized.scales[first + rows.row[t]]);
+        Floats part = to_floats(sum[t][v]) * (scale * input_scale);
+        if constexpr (F::kHasMin) {
+          const Ints minus_sum = shift_right<7>(splat_int(in.quantized.corrections[first + rows.row[t]]));
+          part = negative_fma(Source::min_scale(weights, row) * input_scale, to_floats(minus_sum), part);
+        }
+        parts.part[t][v] = part;
+      });
+    });
+  }
+
+ private:
+  /// sum += the codes of groups [begin, begin + kGroups) times the input's.
+  template <int begin>
+  static EIDER_ALWAYS_INLINE void add_groups(const std::byte* weights, std::int64_t first_row,
+                                             const std::int8_t* const (&x)[tokens],
+                                             Ints (&sum)[tokens][vectors]) {
+    Codes codes[vectors][kGroups];
+    unroll<vectors>([&](auto v) __attribute__((always_inline)) {
+      unroll<kGroups>([&](auto i) __attribute__((always_inline)) {
+        codes[v][i] = Source::template codes<begin + decltype(i)::value>(weights, first_row + v * kLanes);
+      });
+    });
+    unroll<tokens>([&](auto t) __attribute__((always_inline)) {
+      unroll<vectors>([&](auto v) __attribute__((always_inline)) {
+        if constexpr (PackedFormat<F>::kBits == 8)
+          sum[t][v] = dot4_signed(sum[t][v], codes[v][0], x[t] + begin * 4);
+        else
+          sum[t][v] = dot(sum[t][v], codes[v], x[t] + begin * 4);
+      });
+    });
+  }
+};
+
+template <class Source, int tokens, int vectors>
+struct UnitProduct<Source, tokens, vectors, ProductRule::kInteger256> {
+  using F = typename Source::Format;
+  /// Groups whose dot product with 127s fits 16 bits: 16 columns of 4-bit codes, else 8.
+  static constexpr int kGroups = PackedFormat<F>::kBits == 4 ? 4 : 2;
+  static constexpr int kSubScalesPerStrip = PackedFormat<F>::kSubScales / 8;
+
+  static EIDER_ALWAYS_INLINE void multiply(const std::byte* tile, std::int64_t first_row, std::int64_t unit,
+                                           std::int64_t, const ProductInput& in,
+                                           const InputTokens<tokens>& rows, Parts<tokens, vectors>& parts) {
+    const std::byte* weights = tile + unit * Source::kBytes;
+    if constexpr (tokens == 1) prefetch<Source::kBytes>(weights);
+    const std::int64_t first = unit * in.quantized.rows;
+    Ints total[tokens][vectors];
+    unroll<tokens>([&](auto t) __attribute__((always_inline)) {
+      unroll<vectors>([&](auto v) __attribute__((always_inline)) { total[t][v] = splat_int(0); });
+    });
+    for (std::int64_t strip = 0; strip < 8; ++strip)
+      add_strip(weights, first_row, strip, in.quantized, first, rows, total);
+    finish(weights, first_row, in.quantized, first, rows, total, parts);
+  }
+
+ private:
+  /// total += sub-scale * (codes . x) for one strip.
+  static EIDER_ALWAYS_INLINE void add_strip(const std::byte* weights, std::int64_t first_row,
+                                            std::int64_t strip, const QuantizedRows& in, std::int64_t first,
+                                            const InputTokens<tokens>& rows, Ints (&total)[tokens][vectors]) {
+    const std::byte* planes = weights + strip * Source::kStripBytes;
+    unroll<8 / kGroups>([&](auto part) __attribute__((always_inline)) {
+      constexpr int kBegin = decltype(part)::value * kGroups;
+      Codes codes[vectors][kGroups];
+      Ints scale[vectors];
+      unroll<vectors>([&](auto v) __attribute__((always_inline)) {
+        const std::int64_t row = first_row + v * kLanes;
+        scale[v] =
+            Source::sub_scale(weights, strip * kSubScalesPerStrip + kBegin * kSubScalesPerStrip / 8, row);
+        unroll<kGroups>([&](auto i) __attribute__((always_inline)) {
+          codes[v][i] = Source::template codes<kBegin + decltype(i)::value>(planes, row);
+        });
+      });
+      unroll<tokens>([&](auto t) __attribute__((always_inline)) {
+        const std::int64_t row = first + rows.row[t];
+        const std::int8_t* x = in.codes + row * 256 + strip * kStripColumns + kBegin * 4;
+        Ints begin = splat_int(0);
+        if constexpr (Source::kOffset != 0) {
+          static_assert(Source::kOffset == kQuantizedOffset256 && kGroups == 2);
+          begin = splat_int(in.corrections[row * 32 + strip * 4 + part]);
+        }
+        unroll<vectors>([&](auto v) __attribute__((always_inline)) {
+          total[t][v] = scaled_dot(total[t][v], codes[v], x, begin, scale[v]);
+        });
+      });
+    });
+  }
+
+  /// part = total * (d * dx), less (dmin * dx) * sum of min * (sum of x) where the format has minima.
+  static EIDER_ALWAYS_INLINE void finish(const std::byte* weights, std::int64_t first_row,
+                                         const QuantizedRows& in, std::int64_t first,
+                                         const InputTokens<tokens>& rows,
+                                         const Ints (&total)[tokens][vectors],
+                                         Parts<tokens, vectors>& parts) {
+    unroll<vectors>([&](auto v) __attribute__((always_inline)) {
+      const std::int64_t lanes = first_row + v * kLanes;
+      const Floats scale = Source::scale(weights, lanes);
+      unroll<tokens>([&](auto t) __attribute__((always_inline)) {
+        const std::int64_t row = first + rows.row[t];
+        const Floats input_scale = splat(in.scales[row]);
+        Floats part = to_floats(total[t][v]) * (scale * input_scale);
+        if constexpr (F::kHasMin) {
+          Ints min_total = splat_int(0);
+          for (int pair = 0; pair < 4; ++pair)
+            min_total = dot2(min_total, Source::min_pair(weights, pair, lanes), in.sums + row * 8 + pair * 2);
+          part = negative_fma(Source::min_scale(weights, lanes) * input_scale, to_floats(min_total), part);
+        }
+        parts.part[t][v] = part;
+      });
+    });
+  }
+};
