@@ -96,6 +96,47 @@ TEST_P(ProductTest, IsCloseToTheExactProduct) {
 
 INSTANTIATE_TEST_SUITE_P(Formats, ProductTest, testing::ValuesIn(product_cases()));
 
+/// A block whose codes, sub-scales and sub-minima are as far from 0 as bits allow, with scales of 1.
+std::vector<std::byte> extreme_block(Format format, unsigned char codes) {
+  std::vector<std::byte> block(static_cast<std::size_t>(format_block_bytes(format)), std::byte{codes});
+  const std::uint16_t one = float_to_half(1);
+  std::memcpy(block.data() + (format == Format::kQ6_K ? block.size() - 2 : 0), &one, 2);
+  if (visit_format(format, []<class F>() { return F::kHasMin; })) std::memcpy(block.data() + 2, &one, 2);
+  return block;
+}
+
+// Sums of codes are widest here: kernels that add them in 16 bits must not overflow.
+TEST(Product, ExtremeCodes) {
+  constexpr std::int64_t kColumns = 1024, kRows = 33, kTokens = 9;
+  std::vector<float> x;
+  for (std::int64_t token = 0; token < kTokens; ++token)
+    for (std::int64_t k = 0; k < kColumns; ++k)
+      x.push_back(token % 3 == 0 ? 1.0f : token % 3 == 1 ? -1.0f : k % (2 * token) < token ? 1.0f : -1.0f);
+  for (Format format : {Format::kQ4_0, Format::kQ4_1, Format::kQ5_0, Format::kQ5_1, Format::kQ8_0,
+                        Format::kQ4_K, Format::kQ5_K, Format::kQ6_K})
+    for (unsigned char codes : {0x00, 0xff, 0x80, 0x7f, 0x0f, 0xf0}) {
+      TestPlan test;
+      const TensorView weight =
+          test.weight(format, std::vector<float>(static_cast<std::size_t>(kRows * kColumns)), kColumns);
+      const std::vector<std::byte> block = extreme_block(format, codes);
+      auto* blocks = const_cast<std::byte*>(weight.data);  // the test's own
+      for (std::size_t at = 0; at < static_cast<std::size_t>(kRows * weight.row_bytes()); at += block.size())
+        std::ranges::copy(block, blocks + at);
+      const ValueId out = test.recorder.linear(test.input(x, kColumns), {weight, {}});
+      const Plan plan = test.finish(out);
+      const ValueBits values = run_plan(plan, places_in_order(kTokens), {});
+      std::vector<float> expected;
+      for (std::int64_t token = 0; token < kTokens; ++token)
+        std::ranges::copy(literal::product(weight, std::span(x).subspan(
+                                                       static_cast<std::size_t>(token * kColumns), kColumns)),
+                          std::back_inserter(expected));
+      EXPECT_TRUE(same_bits(expected, values[static_cast<std::size_t>(out.index)])) << format_name(format);
+      for (const std::string& backend : other_backends())
+        EXPECT_TRUE(same_values(plan, values, run_plan(plan, places_in_order(kTokens), {.backend = backend})))
+            << backend << ", " << format_name(format) << ", " << int{codes};
+    }
+}
+
 // One operation may hold projections of all three rules; biases come in any float format.
 TEST(Product, MixesFormatsInOneOperation) {
   constexpr std::int64_t kColumns = 512, kTokens = 5;
