@@ -77,4 +77,13 @@ void advise_read_ahead(std::span<const std::byte> mapped) {
   (void)::madvise(first_page, into_page + mapped.size(), MADV_WILLNEED);
 }
 
+void drop_pages(std::span<const std::byte> mapped) {
+  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<std::uintptr_t>(mapped.data());
+  const std::size_t to_page = (page - begin % page) % page;
+  if (mapped.size() < to_page + page) return;
+  const std::span<const std::byte> inner = mapped.subspan(to_page, (mapped.size() - to_page) / page * page);
+  (void)::madvise(const_cast<std::byte*>(inner.data()), inner.size(), MADV_DONTNEED);
+}
+
 }  // namespace eider

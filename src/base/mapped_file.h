@@ -36,4 +36,8 @@ class MappedFile {
 /// Asks the operating system to start reading the pages of `mapped`, a part of a mapped file, from the disk.
 void advise_read_ahead(std::span<const std::byte> mapped);
 
+/// Gives the memory of `mapped`, a part of a mapped file, back, as far as it is whole pages. It may still be
+/// read: pages come back from the page cache or the disk.
+void drop_pages(std::span<const std::byte> mapped);
+
 }  // namespace eider

@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/function_ref.h"
 #include "base/result.h"
@@ -50,7 +51,10 @@ class Backend {
   /// `plan` and the weights it looks at must outlive the executable.
   virtual Result<std::unique_ptr<Executable>> compile(const Plan& plan, const CompileOptions& options) = 0;
   virtual Result<KvMemory> allocate_kv(std::int64_t bytes) = 0;
-  /// Bytes that compile() will take beside the weights.
+  /// The weights of `plan` that compile() copies into a form of its own and that no step reads where they
+  /// are.
+  virtual std::vector<const TensorView*> copied_weights(const Plan& plan) const = 0;
+  /// Bytes that compile() will take beside the plan's weights, copies of weights among them.
   virtual std::int64_t working_memory(const Plan& plan, const CompileOptions& options) const = 0;
 };
 

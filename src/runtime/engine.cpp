@@ -67,6 +67,8 @@ Result<std::unique_ptr<Engine>> Engine::create(Model model, Backend& backend, co
   compile.max_logit_rows = resolved.max_logit_rows;
   compile.kv_type = resolved.kv_type;
   EIDER_TRY(engine->executable_, backend.compile(engine->model_.plan, compile));
+  for (const TensorView* copied : backend.copied_weights(engine->model_.plan))
+    engine->model_.checkpoint->release(*copied);
   return engine;
 }
 

@@ -34,7 +34,11 @@ MemoryNeeds memory_needs(const Model& model, const Backend& backend, const Engin
   compile.kv_type = options.kv_type;
   const std::int64_t context =
       std::min(kMaxContext, options.context > 0 ? options.context : model.max_position_embeddings);
-  return {model.checkpoint->weight_bytes(), backend.working_memory(model.plan, compile),
+  // What the backend copies need not stay in memory where it was mapped.
+  std::int64_t weights = model.checkpoint->weight_bytes();
+  for (const TensorView* copied : backend.copied_weights(model.plan))
+    weights -= model.checkpoint->mapped_bytes(*copied);
+  return {weights, backend.working_memory(model.plan, compile),
           kv_bytes(model.plan.kv_kinds, options.kv_type, context, options.max_batch_tokens)};
 }
 

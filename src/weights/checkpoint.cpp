@@ -78,6 +78,19 @@ Result<std::optional<TensorView>> Checkpoint::get_optional(std::string_view name
   return std::optional<TensorView>(*tensor);
 }
 
+std::int64_t Checkpoint::mapped_bytes(const TensorView& view) const {
+  const bool mapped = std::ranges::any_of(mapped_, [&](std::span<const std::byte> range) {
+    return std::less_equal<>()(range.data(), view.data) &&
+           std::less<>()(view.data, range.data() + range.size());
+  });
+  return mapped ? view.bytes() : 0;
+}
+
+void Checkpoint::release(const TensorView& view) const {
+  if (const std::int64_t bytes = mapped_bytes(view); bytes > 0)
+    drop_pages({view.data, static_cast<std::size_t>(bytes)});
+}
+
 void Checkpoint::preload(const std::function<bool(std::int64_t, std::int64_t)>& progress) const {
   constexpr std::size_t kPage = 4096;  // the smallest there is; larger pages are touched more than once
   constexpr std::size_t kChunk = std::size_t{16} << 20;

@@ -54,6 +54,11 @@ class Checkpoint {
   /// progress(bytes done, bytes in all) now and then and stops early when it returns false.
   void preload(const std::function<bool(std::int64_t, std::int64_t)>& progress) const;
 
+  /// Bytes of `view`, one of tensors(), that are pages of a mapped file: 0 where it was transformed.
+  std::int64_t mapped_bytes(const TensorView& view) const;
+  /// Gives the memory of such pages back; the view stays readable.
+  void release(const TensorView& view) const;
+
  private:
   friend class CheckpointBuilder;
   explicit Checkpoint(Config config) : config_(std::move(config)) {}

@@ -189,6 +189,7 @@ class FakeBackend : public Backend {
     auto memory = std::make_shared<std::vector<std::byte>>(static_cast<std::size_t>(bytes));
     return KvMemory{memory->data(), memory};
   }
+  std::vector<const TensorView*> copied_weights(const Plan&) const override { return {}; }
   std::int64_t working_memory(const Plan&, const CompileOptions& options) const override {
     return options.max_tokens * 1000;
   }

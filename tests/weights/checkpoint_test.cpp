@@ -128,6 +128,19 @@ TEST_P(Golden, PreloadWalksTheFileOnce) {
   EXPECT_GT(announced, 0);
 }
 
+TEST_P(Golden, ReleasedWeightsStayReadable) {
+  const auto checkpoint = Checkpoint::open(directory_);
+  ASSERT_TRUE(checkpoint) << checkpoint.error().message();
+  std::int64_t mapped = 0;
+  for (const auto& [name, tensor] : (*checkpoint)->tensors()) {
+    const std::vector<std::byte> before(tensor.data, tensor.data + tensor.bytes());
+    mapped += (*checkpoint)->mapped_bytes(tensor);
+    (*checkpoint)->release(tensor);
+    EXPECT_EQ(std::memcmp(tensor.data, before.data(), before.size()), 0) << name;
+  }
+  EXPECT_GT(mapped, 0);
+}
+
 INSTANTIATE_TEST_SUITE_P(Models, Golden,
                          testing::Values("llama", "llama_tied", "qwen2", "qwen3", "qwen3_moe", "gemma3",
                                          "qwen3_fp8"),

@@ -108,6 +108,10 @@ class HostBackend final : public Backend {
     return KvMemory{data, std::move(owner)};
   }
 
+  std::vector<const TensorView*> copied_weights(const Plan& plan) const override {
+    return WeightStore::copied(plan, kernels_);
+  }
+
   std::int64_t working_memory(const Plan& plan, const CompileOptions& options) const override {
     return memory_needs(plan, options, kernels_).bytes(pool_.size()) +
            WeightStore::bytes_beside(plan, kernels_);

@@ -89,12 +89,18 @@ Status PhaseBuilder::lower(const MoeFfnOp& op) {
       products.push_back(
           {in, matrix, kernels_.product[static_cast<std::size_t>(weight->format)], shared_floats(offset)});
     }
-  // Items are the tiles of those experts that were picked, so that shares are even however few they are.
+  // Items are units of work, so that shares are even whatever the experts' numbers of picks: of each tile of
+  // an expert's rows, one a pick and some for reading the weights.
+  constexpr std::int64_t kReading = 6;
+  const auto work = [=](std::int64_t expert) {
+    const std::int64_t count = table.count(expert);
+    return count == 0 ? 0 : count + kReading;
+  };
   phases_.push_back({[=](const StepState&) {
-                       std::int64_t picked = 0;
+                       std::int64_t items = 0;
                        for (std::int64_t expert = 0; expert < experts; ++expert)
-                         picked += table.count(expert) > 0;
-                       return picked * 2 * row_tiles(intermediate);
+                         items += work(expert) * 2 * row_tiles(intermediate);
+                       return items;
                      },
                      1,
                      [=, &memory = memory_, products = std::move(products)](const StepState& state,
@@ -102,14 +108,20 @@ Status PhaseBuilder::lower(const MoeFfnOp& op) {
                        std::int64_t at = 0;
                        for (std::size_t i = 0; i < products.size(); ++i) {
                          const auto expert = static_cast<std::int64_t>(i / 2);
-                         if (table.count(expert) == 0) continue;
+                         const std::int64_t tile_work = work(expert);
+                         if (tile_work == 0) continue;
+                         // A tile is done by the thread whose share has its first item.
+                         const Items part = part_of(items, at, row_tiles(intermediate) * tile_work);
+                         const Items tiles = {(part.begin + tile_work - 1) / tile_work,
+                                              (part.end + tile_work - 1) / tile_work};
+                         at += row_tiles(intermediate) * tile_work;
+                         if (part.begin >= part.end) continue;
                          const ExpertProduct& product = products[i];
                          const std::int32_t begin = table.begin[expert];
                          product.kernel({product.in.at(state), table.tokens + begin, table.picks + begin,
                                          table.count(expert), product.weight, nullptr, memory.opened(thread),
                                          product.out},
-                                        part_of(items, at, row_tiles(intermediate)));
-                         at += row_tiles(intermediate);
+                                        tiles);
                        }
                      },
                      true});

@@ -1,5 +1,6 @@
 #include "backend/host/weight_store.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "backend/host/phase.h"
@@ -26,18 +27,42 @@ Result<Matrix> WeightStore::add(const TensorView& weight) {
   return Matrix{packed, tile_bytes, weight.rows(), weight.columns()};
 }
 
+namespace {
+
+/// Calls visit(weight) for each weight that a plan multiplies with.
+template <class Visit>
+void visit_factors(const Plan& plan, Visit visit) {
+  for (const Op& op : plan.ops) {
+    if (const auto* linear = std::get_if<LinearOp>(&op.body))
+      for (const auto& projection : linear->projections) visit(projection.weight);
+    if (std::holds_alternative<MoeFfnOp>(op.body))
+      for (const TensorView* weight : weights_of(op)) visit(*weight);
+  }
+}
+
+}  // namespace
+
+std::vector<const TensorView*> WeightStore::copied(const Plan& plan, const Kernels& kernels) {
+  std::vector<const TensorView*> copied;
+  if (kernels.packing == nullptr) return copied;
+  const auto is_embedding = [&](const TensorView& weight) {
+    return std::ranges::any_of(plan.ops, [&](const Op& op) {
+      const auto* embed = std::get_if<EmbedOp>(&op.body);
+      return embed != nullptr && embed->table.data == weight.data;
+    });
+  };
+  visit_factors(plan, [&](const TensorView& weight) {
+    if (!is_embedding(weight)) copied.push_back(&weight);
+  });
+  return copied;
+}
+
 std::int64_t WeightStore::bytes_beside(const Plan& plan, const Kernels& kernels) {
   if (kernels.packing == nullptr) return 0;
   std::int64_t bytes = 0;
-  const auto count = [&](const TensorView& weight) {
+  visit_factors(plan, [&](const TensorView& weight) {
     bytes += row_tiles(weight.rows()) * kernels.packing->tile_bytes(weight.format, weight.columns());
-  };
-  for (const Op& op : plan.ops) {
-    if (const auto* linear = std::get_if<LinearOp>(&op.body))
-      for (const auto& projection : linear->projections) count(projection.weight);
-    if (std::holds_alternative<MoeFfnOp>(op.body))
-      for (const TensorView* weight : weights_of(op)) count(*weight);
-  }
+  });
   return bytes;
 }
 

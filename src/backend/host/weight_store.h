@@ -22,8 +22,10 @@ class WeightStore {
   /// kernel's to drop.
   Result<Matrix> add(const TensorView& weight);
 
-  /// Bytes that the packed form of a plan's weights takes beside the checkpoint's, which stay in the page
-  /// cache.
+  /// The weights of a plan that are packed and not read as stored (an embedding may be the output matrix
+  /// too).
+  static std::vector<const TensorView*> copied(const Plan& plan, const Kernels& kernels);
+  /// Bytes that the packed form of a plan's weights takes.
   static std::int64_t bytes_beside(const Plan& plan, const Kernels& kernels);
 
  private:
