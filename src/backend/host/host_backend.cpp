@@ -15,9 +15,10 @@ class HostExecutable final : public Executable {
   static Result<std::unique_ptr<Executable>> compile(const Plan& plan, const CompileOptions& options,
                                                      const Kernels& kernels, ThreadPool& pool) {
     EIDER_TRY(Memory memory, Memory::allocate(memory_needs(plan, options, kernels), pool.size()));
+    EIDER_TRY(WeightStore weights, WeightStore::create(plan, kernels, pool));
     // The phases point into the memory, so it has its final place first.
     std::unique_ptr<HostExecutable> executable(
-        new HostExecutable(plan, options, kernels, pool, std::move(memory)));
+        new HostExecutable(plan, options, pool, std::move(memory), std::move(weights)));
     PhaseBuilder builder(plan, executable->options_, kernels, executable->memory_, executable->weights_);
     for (const Op& op : plan.ops) {
       EIDER_TRY(std::vector<Phase> phases, builder.build(op));
@@ -44,9 +45,13 @@ class HostExecutable final : public Executable {
     std::vector<ValueId> outputs;
   };
 
-  HostExecutable(const Plan& plan, const CompileOptions& options, const Kernels& kernels, ThreadPool& pool,
-                 Memory memory)
-      : plan_(plan), options_(options), pool_(pool), memory_(std::move(memory)), weights_(kernels, pool) {}
+  HostExecutable(const Plan& plan, const CompileOptions& options, ThreadPool& pool, Memory memory,
+                 WeightStore weights)
+      : plan_(plan),
+        options_(options),
+        pool_(pool),
+        memory_(std::move(memory)),
+        weights_(std::move(weights)) {}
 
   /// Who has worked since the last barrier.
   enum class Worked { kNobody, kThreadZero, kAll };

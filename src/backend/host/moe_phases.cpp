@@ -85,7 +85,7 @@ Status PhaseBuilder::lower(const MoeFfnOp& op) {
       bool& done = quantized[in.rule == ProductRule::kInteger256];
       if (!done) quantize(in);
       done = done || in.rule != ProductRule::kFloat;
-      EIDER_TRY(const Matrix matrix, weights_.add(*weight));
+      const Matrix matrix = weights_.add(*weight);
       products.push_back(
           {in, matrix, kernels_.product[static_cast<std::size_t>(weight->format)], shared_floats(offset)});
     }
@@ -136,8 +136,7 @@ Status PhaseBuilder::lower(const MoeFfnOp& op) {
   quantize(hidden);
   std::vector<Matrix> downs;
   for (const auto& expert : op.all_experts) {
-    EIDER_TRY(const Matrix down, weights_.add(expert.down));
-    downs.push_back(down);
+    downs.push_back(weights_.add(expert.down));
   }
   over_items(row_tiles(first_down.rows()),
              [=, &memory = memory_, downs = std::move(downs), weights = memory_.value(op.weights),

@@ -131,7 +131,7 @@ Status PhaseBuilder::lower(const LinearOp& op) {
   std::vector<Projection> projections;
   std::int64_t tiles = 0;
   for (const auto& [weight, bias, out] : op.projections) {
-    EIDER_TRY(const Matrix matrix, weights_.add(weight));
+    const Matrix matrix = weights_.add(weight);
     projections.push_back({matrix, bias ? as_floats(*bias) : nullptr, memory_.value(out),
                            forms(product_rule(weight.format)),
                            kernels_.product[static_cast<std::size_t>(weight.format)]});

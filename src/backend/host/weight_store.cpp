@@ -9,21 +9,26 @@
 
 namespace eider::host {
 
-Result<Matrix> WeightStore::add(const TensorView& weight) {
+Result<WeightStore> WeightStore::create(const Plan& plan, const Kernels& kernels, ThreadPool& pool) {
+  auto packed = Buffer::allocate(static_cast<std::size_t>(bytes_beside(plan, kernels)));
+  if (!packed.ok()) return std::move(packed).error();
+  return WeightStore(kernels.packing, pool, std::move(*packed));
+}
+
+Matrix WeightStore::add(const TensorView& weight) {
   EIDER_CHECK_EQ(weight.columns() % format_block_elems(weight.format), 0);
   if (packing_ == nullptr) return Matrix{weight.data, weight.row_bytes(), weight.rows(), weight.columns()};
   const std::int64_t tile_bytes = packing_->tile_bytes(weight.format, weight.columns());
   const std::int64_t tiles = row_tiles(weight.rows());
-  auto buffer = Buffer::allocate(static_cast<std::size_t>(tiles * tile_bytes)).context(weight.name);
-  if (!buffer.ok()) return std::move(buffer).error();
-  std::byte* packed = buffer->data();
-  pool_.run([&](int thread) {
-    const auto [begin, end] = ThreadPool::share(tiles, 1, thread, pool_.size());
+  std::byte* packed = packed_.data() + used_;
+  used_ += tiles * tile_bytes;
+  EIDER_CHECK(used_ <= static_cast<std::int64_t>(packed_.size()));
+  pool_->run([&](int thread) {
+    const auto [begin, end] = ThreadPool::share(tiles, 1, thread, pool_->size());
     for (std::int64_t tile = begin; tile < end; ++tile)
       packing_->pack_tile(weight.format, weight.data, weight.row_bytes(), weight.rows(), weight.columns(),
                           tile, packed + tile * tile_bytes);
   });
-  packed_.push_back(std::move(*buffer));
   return Matrix{packed, tile_bytes, weight.rows(), weight.columns()};
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "backend/host/kernels.h"
@@ -15,12 +16,14 @@ namespace eider::host {
 
 class WeightStore {
  public:
-  WeightStore(const Kernels& kernels, ThreadPool& pool) : packing_(kernels.packing), pool_(pool) {}
+  /// A store for the weights of `plan`. Packed ones lie one behind the other in the order in which they are
+  /// added, which is that of a step, in pages of 2 MiB where the kernel has them.
+  static Result<WeightStore> create(const Plan& plan, const Kernels& kernels, ThreadPool& pool);
 
-  /// The matrix as the table's products read it. Packs on all threads where the table asks for it: the memory
-  /// it takes beyond the model is then this one matrix, since the pages of the checkpoint's file are the
-  /// kernel's to drop.
-  Result<Matrix> add(const TensorView& weight);
+  /// The matrix as the table's products read it. Packs where the table asks for it, each tile by the thread
+  /// that will read it, so that on a machine of several memories it lies near that one. The memory it takes
+  /// beyond the model is this one matrix, since the pages of the checkpoint's file are the kernel's to drop.
+  Matrix add(const TensorView& weight);
 
   /// The weights of a plan that are packed and not read as stored (an embedding may be the output matrix
   /// too).
@@ -29,9 +32,13 @@ class WeightStore {
   static std::int64_t bytes_beside(const Plan& plan, const Kernels& kernels);
 
  private:
+  WeightStore(const Packing* packing, ThreadPool& pool, Buffer packed)
+      : packing_(packing), pool_(&pool), packed_(std::move(packed)) {}
+
   const Packing* packing_;
-  ThreadPool& pool_;
-  std::vector<Buffer> packed_;
+  ThreadPool* pool_;
+  Buffer packed_;
+  std::int64_t used_ = 0;  // bytes of packed_
 };
 
 }  // namespace eider::host
