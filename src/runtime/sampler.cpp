@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <numeric>
 #include <utility>
@@ -11,7 +12,7 @@
 #include "base/check.h"
 #include "base/random.h"
 #include "ops/double_math.h"
-#include "ops/numerics.h"
+#include "runtime/softmax_weights.h"
 
 namespace eider {
 namespace {
@@ -34,34 +35,51 @@ float cap(float logit) {
   return std::min(logit, std::numeric_limits<float>::max());
 }
 
-bool has_higher_logit(const Sampler::Candidate& a, const Sampler::Candidate& b) {
+// Function objects, which algorithms call without a pointer.
+constexpr auto has_higher_logit = [](const Sampler::Candidate& a, const Sampler::Candidate& b) {
   return a.logit != b.logit ? a.logit > b.logit : a.id < b.id;
-}
+};
+
+constexpr auto has_lower_id = [](const Sampler::Candidate& a, const Sampler::Candidate& b) {
+  return a.id < b.id;
+};
 
 bool ranks_before(const Sampler::Candidate& a, const Sampler::Candidate& b) {
   return a.weight != b.weight ? a.weight > b.weight : a.id < b.id;
 }
+bool ranks_before(float weight_a, float weight_b) {
+  return weight_a > weight_b;
+}
 
-// Below this many candidates std::sort is as fast.
-constexpr std::size_t kRadixSortFrom = 2048;
+float weight_of(float weight) {
+  return weight;
+}
+float weight_of(const Sampler::Candidate& candidate) {
+  return candidate.weight;
+}
 
-// Sorts by weight, descending, and keeps the order of equal ones. Weights are at most about 1, so that their
-// bits, which are ordered as they are, fill 30 places. A whole vocabulary is sorted ten times as fast as by
+// Sorts items, which stand in the order of ids, by rank. Weights are at most about 1, so that their bits,
+// which are ordered as they are, fill 30 places. A whole vocabulary is sorted ten times as fast as by
 // comparisons.
-void radix_sort_by_weight(std::vector<Sampler::Candidate>& candidates,
-                          std::vector<Sampler::Candidate>& scratch) {
+template <class Item>
+void sort_by_rank(std::vector<Item>& items, std::vector<Item>& scratch) {
+  constexpr std::size_t kRadixSortFrom = 2048;  // below this many std::sort is as fast
+  if (items.size() < kRadixSortFrom) {
+    std::sort(items.begin(), items.end(), [](const Item& a, const Item& b) { return ranks_before(a, b); });
+    return;
+  }
   constexpr int kDigitBits = 10;
   constexpr std::uint32_t kDigits = 1u << kDigitBits;
-  scratch.resize(candidates.size());
+  scratch.resize(items.size());
   for (int shift = 0; shift < 30; shift += kDigitBits) {
-    const auto digit = [shift](const Sampler::Candidate& candidate) {
-      return kDigits - 1 - ((std::bit_cast<std::uint32_t>(candidate.weight) >> shift) % kDigits);
+    const auto digit = [shift](const Item& item) {
+      return kDigits - 1 - ((std::bit_cast<std::uint32_t>(weight_of(item)) >> shift) % kDigits);
     };
-    std::array<std::uint32_t, kDigits + 1> begin{};  // of each digit's candidates in scratch
-    for (const Sampler::Candidate& candidate : candidates) ++begin[digit(candidate) + 1];
+    std::array<std::uint32_t, kDigits + 1> begin{};  // of each digit's items in scratch
+    for (const Item& item : items) ++begin[digit(item) + 1];
     std::partial_sum(begin.begin(), begin.end(), begin.begin());
-    for (const Sampler::Candidate& candidate : candidates) scratch[begin[digit(candidate)]++] = candidate;
-    candidates.swap(scratch);
+    for (const Item& item : items) scratch[begin[digit(item)]++] = item;
+    items.swap(scratch);
   }
 }
 
@@ -148,6 +166,8 @@ Sampler::Sampler(const SamplerOptions& options, std::int64_t vocab_size)
   const auto tokens = static_cast<std::size_t>(vocab_size);
   candidates_.reserve(tokens);
   scratch_.reserve(tokens);
+  weights_.reserve(tokens);
+  weights_scratch_.reserve(tokens);
   if (!options_.logit_bias.empty()) {
     bias_.resize(tokens, 0.0f);
     for (const auto& [id, bias] : options_.logit_bias) bias_[static_cast<std::size_t>(id)] = bias;
@@ -157,13 +177,14 @@ Sampler::Sampler(const SamplerOptions& options, std::int64_t vocab_size)
 
 TokenId Sampler::sample(std::span<const float> logits, std::span<const TokenId> history,
                         std::int64_t position) {
-  const double total = prepare(logits, history);
+  prepare(logits, history);
+  const double total = rank_weights();
   const double threshold =
       uniform_draw(options_.seed, static_cast<std::uint64_t>(position), options_.choice) * total;
   double sum = 0;
-  for (const Candidate& candidate : candidates_) {
-    sum += candidate.weight;
-    if (sum > threshold) return candidate.id;
+  for (std::size_t rank = 0; rank < weights_.size(); ++rank) {
+    sum += weights_[rank];
+    if (sum > threshold) return token_at(rank);
   }
   // The draw is below 1 by at least 2^-53, so that the product rounds below the total, which the sum reaches.
   check_failed(__FILE__, __LINE__, "a draw beyond the last candidate");
@@ -172,11 +193,12 @@ TokenId Sampler::sample(std::span<const float> logits, std::span<const TokenId> 
 std::span<const Sampler::Candidate> Sampler::candidates(std::span<const float> logits,
                                                         std::span<const TokenId> history) {
   prepare(logits, history);
+  rank_candidates();
   return candidates_;
 }
 
-// Runs the stages; returns the sum of the remaining weights in rank order.
-double Sampler::prepare(std::span<const float> logits, std::span<const TokenId> history) {
+// Runs the stages. They keep the candidates in the order of their ids.
+void Sampler::prepare(std::span<const float> logits, std::span<const TokenId> history) {
   EIDER_CHECK_EQ(static_cast<std::int64_t>(logits.size()), vocab_size_);
   candidates_.clear();
   for (std::size_t id = 0; id < logits.size(); ++id) {
@@ -188,7 +210,6 @@ double Sampler::prepare(std::span<const float> logits, std::span<const TokenId> 
     if (changes_logits || !greedy) apply(stage, history);
   }
   if (greedy) keep_best(1);
-  return rank();
 }
 
 void Sampler::apply(SamplerStage stage, std::span<const TokenId> history) {
@@ -249,12 +270,13 @@ void Sampler::keep_best(std::int64_t count) {
   const auto end = candidates_.begin() + count;
   std::partial_sort(candidates_.begin(), end, candidates_.end(), has_higher_logit);
   candidates_.erase(end, candidates_.end());
+  std::sort(candidates_.begin(), candidates_.end(), has_lower_id);
 }
 
 // Locally typical sampling (Meister et al. 2022): the tokens whose surprise is closest to the entropy.
 void Sampler::keep_typical() {
   if (options_.typical_p >= 1) return;
-  const double total = rank();
+  const double total = rank_candidates();
   const double log_total = log64(total);
   const float best = candidates_.front().logit;
   const auto surprise = [&](const Candidate& candidate) {
@@ -272,22 +294,30 @@ void Sampler::keep_typical() {
     return distance_a != distance_b ? distance_a < distance_b : ranks_before(a, b);
   };
   std::sort(candidates_.begin(), candidates_.end(), is_more_typical);
-  keep_share(static_cast<double>(options_.typical_p) * total);
+
+  const double share = static_cast<double>(options_.typical_p) * total;
+  double sum = 0;
+  std::size_t kept = 0;
+  while (kept < candidates_.size() && (kept == 0 || sum < share)) sum += candidates_[kept++].weight;
+  candidates_.resize(kept);
+  std::sort(candidates_.begin(), candidates_.end(), has_lower_id);
 }
 
+// The shortest head of the ranks whose weights sum to at least the share; at least one candidate.
 void Sampler::keep_top_p() {
   if (options_.top_p >= 1) return;
-  const double total = rank();
-  keep_share(static_cast<double>(options_.top_p) * total);
-}
-
-// The shortest head of the list whose weights sum to at least `share`; at least one candidate.
-void Sampler::keep_share(double share) {
-  double sum = 0;
-  for (std::size_t i = 0; i < candidates_.size(); ++i) {
-    sum += candidates_[i].weight;
-    if (sum >= share) return candidates_.resize(i + 1);
-  }
+  const double share = static_cast<double>(options_.top_p) * rank_weights();
+  double sum = weights_.front();
+  std::size_t last = 0;
+  while (last + 1 < weights_.size() && sum < share) sum += weights_[++last];
+  const float lowest = weights_[last];
+  std::size_t ties = last - first_rank_of(lowest) + 1;  // of the lowest weight, those with the lowest ids
+  std::erase_if(candidates_, [&](const Candidate& candidate) {
+    if (candidate.weight != lowest) return candidate.weight < lowest;
+    if (ties == 0) return true;
+    --ties;
+    return false;
+  });
 }
 
 void Sampler::keep_min_p() {
@@ -297,33 +327,48 @@ void Sampler::keep_min_p() {
                 [this](const Candidate& candidate) { return candidate.weight < options_.min_p; });
 }
 
+// Gives each candidate its weight, and weights_ the same in the candidates' order.
 void Sampler::weigh() {
-  const float best = std::min_element(candidates_.begin(), candidates_.end(), has_higher_logit)->logit;
-  for (Candidate& candidate : candidates_) {
-    // Equal logits need no exp, and two infinities must not be subtracted: when all are banned, all weigh the
-    // same.
-    candidate.weight = candidate.logit == best ? 1.0f : numerics::exp32(candidate.logit - best);
+  weights_.resize(candidates_.size());
+  float best = candidates_.front().logit;
+  for (std::size_t i = 0; i < candidates_.size(); ++i) {
+    weights_[i] = candidates_[i].logit;
+    best = std::max(best, weights_[i]);
   }
+  softmax_weights(weights_, best);
+  for (std::size_t i = 0; i < candidates_.size(); ++i) candidates_[i].weight = weights_[i];
 }
 
-void Sampler::sort_by_rank() {
-  if (std::is_sorted(candidates_.begin(), candidates_.end(), ranks_before)) return;
-  const auto id_before = [](const Candidate& a, const Candidate& b) { return a.id < b.id; };
-  if (candidates_.size() >= kRadixSortFrom &&
-      std::is_sorted(candidates_.begin(), candidates_.end(), id_before)) {
-    radix_sort_by_weight(candidates_, scratch_);
-  } else {
-    std::sort(candidates_.begin(), candidates_.end(), ranks_before);
-  }
-}
-
-// Weighs and sorts by rank; returns the sum of all weights in that order.
-double Sampler::rank() {
+// Weighs and sorts the weights alone, a third of the bytes of the candidates; returns their sum in rank
+// order.
+double Sampler::rank_weights() {
   weigh();
-  sort_by_rank();
+  sort_by_rank(weights_, weights_scratch_);
+  return std::accumulate(weights_.begin(), weights_.end(), 0.0);
+}
+
+// Weighs and sorts the candidates, which then are no more in the order of ids; returns the same sum.
+double Sampler::rank_candidates() {
+  weigh();
+  sort_by_rank(candidates_, scratch_);
   double total = 0;
   for (const Candidate& candidate : candidates_) total += candidate.weight;
   return total;
+}
+
+// The first of the ranks that have this weight, after rank_weights().
+std::size_t Sampler::first_rank_of(float weight) const {
+  const auto first = std::lower_bound(weights_.begin(), weights_.end(), weight, std::greater<>());
+  return static_cast<std::size_t>(first - weights_.begin());
+}
+
+// Of the candidates with the weight that stands at `rank`, ids ascending, the one whose turn it is.
+TokenId Sampler::token_at(std::size_t rank) const {
+  std::size_t before = rank - first_rank_of(weights_[rank]);
+  for (const Candidate& candidate : candidates_) {
+    if (candidate.weight == weights_[rank] && before-- == 0) return candidate.id;
+  }
+  check_failed(__FILE__, __LINE__, "a weight that no candidate has");
 }
 
 }  // namespace eider

@@ -2,6 +2,7 @@
 // position, choice) alone (docs/NUMERICS.md, Sampling). Formulas and defaults: docs/SAMPLING.md.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <span>
@@ -67,7 +68,7 @@ class Sampler {
  private:
   Sampler(const SamplerOptions& options, std::int64_t vocab_size);
 
-  double prepare(std::span<const float> logits, std::span<const TokenId> history);
+  void prepare(std::span<const float> logits, std::span<const TokenId> history);
   void apply(SamplerStage stage, std::span<const TokenId> history);
   void apply_penalties(std::span<const TokenId> history);
   void apply_logit_bias();
@@ -77,16 +78,19 @@ class Sampler {
   void keep_top_p();
   void keep_min_p();
   void weigh();
-  void sort_by_rank();
-  double rank();
-  void keep_share(double share_of_total);
+  double rank_weights();
+  double rank_candidates();
+  std::size_t first_rank_of(float weight) const;
+  TokenId token_at(std::size_t rank) const;
 
   SamplerOptions options_;
   std::int64_t vocab_size_;
-  std::vector<Candidate> candidates_;  // room for vocab_size, reused
-  std::vector<Candidate> scratch_;     // the same
-  std::vector<float> bias_;            // [vocab_size]; empty without logit_bias
-  std::vector<std::int32_t> counts_;   // [vocab_size], all zero between calls; empty without penalties
+  std::vector<Candidate> candidates_;   // room for vocab_size, reused
+  std::vector<Candidate> scratch_;      // the same
+  std::vector<float> weights_;          // of the candidates, in their order or by rank; the same room
+  std::vector<float> weights_scratch_;  // the same
+  std::vector<float> bias_;             // [vocab_size]; empty without logit_bias
+  std::vector<std::int32_t> counts_;    // [vocab_size], all zero between calls; empty without penalties
 };
 
 }  // namespace eider

@@ -10,51 +10,15 @@
 #include <vector>
 
 #include "base/random.h"
+#include "tests/runtime/sampler_helpers.h"
 
 namespace eider {
 namespace {
-
-using Candidates = std::vector<Sampler::Candidate>;
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
-// Options with every stage off.
-SamplerOptions plain() {
-  SamplerOptions options;
-  options.temperature = 1;
-  options.top_k = 0;
-  options.top_p = 1;
-  options.min_p = 0;
-  return options;
-}
-
-Sampler make(const SamplerOptions& options, std::size_t vocab_size) {
-  auto sampler = Sampler::create(options, static_cast<std::int64_t>(vocab_size));
-  EXPECT_TRUE(sampler.ok()) << (sampler.ok() ? "" : sampler.error().message());
-  return std::move(*sampler);
-}
-
-Candidates candidates(const SamplerOptions& options, const std::vector<float>& logits,
-                      const std::vector<TokenId>& history = {}) {
-  Sampler sampler = make(options, logits.size());
-  const auto kept = sampler.candidates(logits, history);
-  return {kept.begin(), kept.end()};
-}
 
 std::vector<TokenId> ids(const Candidates& list) {
   std::vector<TokenId> out;
   for (const Sampler::Candidate& candidate : list) out.push_back(candidate.id);
   return out;
-}
-
-std::vector<float> random_logits(std::mt19937& random, std::size_t count, float spread, bool with_ties) {
-  std::normal_distribution<float> normal(0, spread);
-  std::vector<float> logits(count);
-  for (float& logit : logits) {
-    logit = normal(random);
-    if (with_ties) logit = std::round(2 * logit) / 2;
-  }
-  return logits;
 }
 
 // The chain as docs/SAMPLING.md defines it, by full sorts and long double; independent of the code under
