@@ -25,5 +25,6 @@ void add_chat_command(CLI::App& program, Action& action);
 void add_inspect_command(CLI::App& program, Action& action);
 void add_perplexity_command(CLI::App& program, Action& action);
 void add_tokenize_command(CLI::App& program, Action& action);
+void add_bench_command(CLI::App& program, Action& action);
 
 }  // namespace eider

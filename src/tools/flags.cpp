@@ -11,10 +11,7 @@
 namespace eider {
 namespace {
 
-constexpr const char* kEngineGroup = "Engine";
 constexpr const char* kSamplingGroup = "Sampling (in the order of --samplers)";
-constexpr std::int64_t kMaxThreads = 1024;
-constexpr std::int64_t kMaxBatchTokens = 65536;
 
 /// The whole of `text` as a number, or nothing.
 template <class T>
@@ -128,6 +125,10 @@ void add_engine_flags(CLI::App& command, EngineFlags& flags) {
       command, "--ubatch-size", [&flags](std::int64_t n) { flags.max_batch_tokens = n; }, 1, kMaxBatchTokens,
       fmt::format("(-ub) Most prompt tokens computed at once [{}]", flags.max_batch_tokens))
       ->group(kEngineGroup);
+  add_backend_flags(command, flags);
+}
+
+void add_backend_flags(CLI::App& command, EngineFlags& flags) {
   add_value_flag(
       command, "--kv-type", "TYPE",
       [&flags](const std::string& text) { return parse_kv_type(text, flags.kv_type); },

@@ -31,12 +31,19 @@ struct SamplingFlags {
   std::optional<std::uint64_t> seed;
 };
 
+/// How --help calls the engine's flags, and bounds that several flags share.
+inline constexpr const char* kEngineGroup = "Engine";
+inline constexpr std::int64_t kMaxThreads = 1024;
+inline constexpr std::int64_t kMaxBatchTokens = 65536;
+
 /// -m
 void add_model_flag(CLI::App& command, EngineFlags& flags);
 /// -c
 void add_context_flag(CLI::App& command, EngineFlags& flags);
-/// -t, -ub, --kv-type, --backend, --isa
+/// -t, -ub, and those of add_backend_flags()
 void add_engine_flags(CLI::App& command, EngineFlags& flags);
+/// --kv-type, --backend, --isa
+void add_backend_flags(CLI::App& command, EngineFlags& flags);
 /// --temp to --seed
 void add_sampling_flags(CLI::App& command, SamplingFlags& flags);
 

@@ -36,7 +36,7 @@ int report_usage(const CLI::App& program, const CLI::ParseError& problem, const 
   if (chosen.empty()) {
     const std::vector<std::string> words = program.remaining();
     message =
-        fmt::format("{}: run, chat, tokenize, inspect or perplexity",
+        fmt::format("{}: run, chat, tokenize, inspect, perplexity or bench",
                     words.empty() ? "a command is needed" : fmt::format("'{}' is no command", words.front()));
   }
   std::replace(message.begin(), message.end(), '\n', ' ');
@@ -55,6 +55,7 @@ int run_program(int argc, char** argv, const Terminal& terminal) {
       "  eider run -m model.gguf -p \"Why is the sky blue?\"\n"
       "  eider chat -m model.gguf\n"
       "  eider inspect -m model.gguf -c 8192\n"
+      "  eider bench -m model.gguf\n"
       "  eider run --help");
 
   Action action;
@@ -63,6 +64,7 @@ int run_program(int argc, char** argv, const Terminal& terminal) {
   add_inspect_command(program, action);
   add_perplexity_command(program, action);
   add_tokenize_command(program, action);
+  add_bench_command(program, action);
 
   std::vector<std::string> arguments(argv + 1, argv + argc);
   std::transform(arguments.begin(), arguments.end(), arguments.begin(), spell_out_flag);

@@ -11,18 +11,13 @@
 #include <filesystem>
 #include <set>
 
+#include "format/all_formats.h"
 #include "format/storage_format.h"
 #include "tests/support/temp_dir.h"
 #include "weights/random_weights.h"
 
 namespace eider {
 namespace {
-
-constexpr Format kAllFormats[] = {
-#define EIDER_FORMAT(F) F::kFormat,
-    EIDER_FORMATS(EIDER_FORMAT)
-#undef EIDER_FORMAT
-};
 
 /// The smallest shape that has everything an architecture has.
 ModelShape tiny_shape(std::string_view architecture) {

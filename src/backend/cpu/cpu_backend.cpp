@@ -37,10 +37,16 @@ std::vector<std::string_view> cpu_isas(const Machine& machine) {
   return names;
 }
 
+const host::Kernels* cpu_kernels(const Machine& machine, std::string_view isa) {
+  for (const host::Kernels* table : usable_tables(machine))
+    if (isa == table->name) return table;
+  return nullptr;
+}
+
 Result<std::unique_ptr<Backend>> make_cpu_backend(ThreadPool& pool, const Machine& machine,
                                                   std::string_view isa) {
-  for (const host::Kernels* table : usable_tables(machine))
-    if (isa == table->name) return make_host_backend(fmt::format("cpu ({})", isa), pool, *table);
+  if (const host::Kernels* table = cpu_kernels(machine, isa))
+    return make_host_backend(fmt::format("cpu ({})", isa), pool, *table);
   return error("instruction set '{}' is not one that this machine and this build have: {}", isa,
                fmt::join(cpu_isas(machine), ", "));
 }

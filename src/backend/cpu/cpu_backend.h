@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "backend/host/kernels.h"
 #include "base/machine.h"
 #include "base/result.h"
 #include "base/thread_pool.h"
@@ -16,6 +17,9 @@ namespace eider {
 /// Names of the instruction sets that this build and this machine have, best first; the last is
 /// "scalar", which every one has.
 std::vector<std::string_view> cpu_isas(const Machine& machine);
+
+/// The kernels of an instruction set by themselves, for measurements; null where it is not one of cpu_isas().
+const host::Kernels* cpu_kernels(const Machine& machine, std::string_view isa);
 
 /// `isa` is one of cpu_isas(); an error names the others. `pool` must outlive the backend.
 Result<std::unique_ptr<Backend>> make_cpu_backend(ThreadPool& pool, const Machine& machine,

@@ -1,0 +1,239 @@
+#include "bench/report.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "bench/probes.h"
+#include "format/storage_format.h"
+
+namespace eider::bench {
+namespace {
+
+using nlohmann::ordered_json;
+
+/// Five digits: more would be noise.
+double rounded(double value) {
+  const std::string text = fmt::format("{:.5g}", value);
+  double short_value = value;
+  std::from_chars(text.data(), text.data() + text.size(), short_value);
+  return short_value;
+}
+
+ordered_json samples_json(const Samples& samples) {
+  auto list = ordered_json::array();
+  for (const double value : samples.values()) list.push_back(rounded(value));
+  return list;
+}
+
+/// Three or four digits, as in "812", "81.2" and "8.12".
+std::string number(double value) {
+  return fmt::format("{:.{}f}", value, value >= 100 ? 0 : value >= 10 ? 1 : 2);
+}
+
+std::string with_spread(const Samples& samples) {
+  return fmt::format("{:.2f} ± {:.2f}", samples.median(), samples.spread());
+}
+
+std::string percent(double share) {
+  return fmt::format("{:.0f} %", 100 * share);
+}
+
+const char* page_name(Pages pages) {
+  return pages == Pages::kHuge ? "2 MiB" : "4 KiB";
+}
+
+Table bandwidth_table(const MachineReport& report) {
+  Table table{"Bandwidth, GB/s by streams of each thread (a copied byte counts once)",
+              {{"access", false}, {"from", false}, {"pages", false}, {"threads"}},
+              {}};
+  for (const int streams : kStreamCounts)
+    table.columns.push_back({fmt::format("{} stream{}", streams, streams == 1 ? "" : "s")});
+  for (const auto& row : report.bandwidth) {
+    if (row.streams == kStreamCounts[0])
+      table.rows.push_back({std::string(access_name(row.access)), row.cold ? "memory" : "L2 cache",
+                            page_name(row.pages), std::to_string(row.threads)});
+    table.rows.back().push_back(number(row.gb_s.median()));
+  }
+  return table;
+}
+
+Table peak_table(const MachineReport& report) {
+  Table table{"Arithmetic, 10^9 operations a second (two a multiply-add)",
+              {{"instruction set", false}, {"operation", false}, {"threads"}, {"Gop/s"}, {"±"}},
+              {}};
+  for (const auto& peak : report.peaks)
+    table.rows.push_back({peak.isa, peak.operation, std::to_string(peak.threads), number(peak.gop_s.median()),
+                          number(peak.gop_s.spread())});
+  return table;
+}
+
+Table thread_table(const MachineReport& report) {
+  Table table{"Threads, nanoseconds",
+              {{"threads"}, {"barrier"}, {"run, threads spinning"}, {"run, threads parked"}},
+              {}};
+  for (const ThreadCosts& costs : report.thread_costs)
+    table.rows.push_back({std::to_string(costs.threads), number(costs.barrier.median()),
+                          number(costs.run_spinning.median()), number(costs.run_parked.median())});
+  return table;
+}
+
+std::string cache_size(std::size_t bytes) {
+  return bytes < (1 << 20) ? fmt::format("{} KiB", bytes >> 10) : fmt::format("{} MiB", bytes >> 20);
+}
+
+/// "4.02 B", "134.52 M", as llama-bench has them.
+std::string parameter_text(std::int64_t count) {
+  const auto value = static_cast<double>(count);
+  return value >= 1e9 ? fmt::format("{:.2f} B", value / 1e9) : fmt::format("{:.2f} M", value / 1e6);
+}
+
+std::string size_text(std::int64_t bytes) {
+  const double mib = static_cast<double>(bytes) / (1 << 20);
+  return mib >= 1024 ? fmt::format("{:.2f} GiB", mib / 1024) : fmt::format("{:.2f} MiB", mib);
+}
+
+ordered_json roof_json(const Roof& roof) {
+  return {{"memory_read_gb_s", rounded(roof.memory_read)},
+          {"cache_read_gb_s", rounded(roof.cache_read)},
+          {"fp32_gop_s", rounded(roof.fp32)},
+          {"int8_gop_s", rounded(roof.int8)}};
+}
+
+}  // namespace
+
+std::vector<Table> machine_tables(const HostInfo& host, const MachineReport& report) {
+  Table machine{"Machine", {{"what", false}, {"is", false}}, {}};
+  machine.rows = {
+      {"cpu", host.cpu},
+      {"caches", fmt::format("L1d {}, L2 {} a core, L3 {} (as the system tells)", cache_size(host.l1d_bytes),
+                             cache_size(host.l2_bytes), cache_size(host.l3_bytes))},
+      {"huge pages", host.huge_pages},
+      {"instruction sets", fmt::format("{}", fmt::join(host.isas, ", "))}};
+  return {machine, bandwidth_table(report), peak_table(report), thread_table(report)};
+}
+
+Table kernel_table(const std::vector<KernelResult>& results) {
+  Table table{"Kernels",
+              {{"kernel", false},
+               {"format", false},
+               {"rows"},
+               {"columns"},
+               {"tokens"},
+               {"isa", false},
+               {"threads"},
+               {"weights from", false},
+               {"GB/s"},
+               {"Gweights/s"},
+               {"Gop/s"},
+               {"roof"}},
+              {}};
+  for (const KernelResult& result : results) {
+    const KernelCase& kernel = result.kernel;
+    table.rows.push_back(
+        {kernel.tokens == 1 ? "gemv" : "gemm", format_name(kernel.format), std::to_string(result.rows),
+         std::to_string(kernel.columns), std::to_string(kernel.tokens), result.isa,
+         std::to_string(result.threads), kernel.cold ? "memory" : "L2 cache", number(result.gb_s()),
+         number(result.gweights_s()), number(result.gop_s()), percent(result.fraction_of_roof)});
+  }
+  return table;
+}
+
+Table model_table(const std::vector<ModelResult>& results) {
+  Table table{"",
+              {{"model", false},
+               {"size"},
+               {"params"},
+               {"backend", false},
+               {"threads"},
+               {"n_ubatch"},
+               {"test"},
+               {"t/s"},
+               {"MB/token"},
+               {"roof"}},
+              {}};
+  for (const ModelResult& result : results)
+    table.rows.push_back({result.run.model, size_text(result.run.weight_bytes),
+                          parameter_text(result.run.parameters), result.run.backend,
+                          std::to_string(result.run.threads), std::to_string(result.run.max_batch_tokens),
+                          result.test.name(), with_spread(result.tok_s), number(result.bytes_per_token / 1e6),
+                          percent(result.fraction_of_roof)});
+  return table;
+}
+
+ordered_json machine_json(const HostInfo& host, const MachineReport* report) {
+  ordered_json machine = {
+      {"cpu", host.cpu},           {"l1d_bytes", host.l1d_bytes},   {"l2_bytes", host.l2_bytes},
+      {"l3_bytes", host.l3_bytes}, {"huge_pages", host.huge_pages}, {"instruction_sets", host.isas}};
+  if (report == nullptr) return machine;
+  auto& bandwidth = machine["bandwidth"] = ordered_json::array();
+  for (const auto& row : report->bandwidth)
+    bandwidth.push_back({{"access", access_name(row.access)},
+                         {"cache", row.cold ? "cold" : "hot"},
+                         {"page_bytes", row.pages == Pages::kHuge ? 2 << 20 : 4096},
+                         {"threads", row.threads},
+                         {"streams", row.streams},
+                         {"gb_s", rounded(row.gb_s.median())},
+                         {"samples", samples_json(row.gb_s)}});
+  auto& peaks = machine["peaks"] = ordered_json::array();
+  for (const auto& peak : report->peaks)
+    peaks.push_back({{"isa", peak.isa},
+                     {"operation", peak.operation},
+                     {"threads", peak.threads},
+                     {"gop_s", rounded(peak.gop_s.median())},
+                     {"samples", samples_json(peak.gop_s)}});
+  auto& threads = machine["threads"] = ordered_json::array();
+  for (const ThreadCosts& costs : report->thread_costs)
+    threads.push_back({{"threads", costs.threads},
+                       {"barrier_ns", rounded(costs.barrier.median())},
+                       {"run_spinning_ns", rounded(costs.run_spinning.median())},
+                       {"run_parked_ns", rounded(costs.run_parked.median())}});
+  return machine;
+}
+
+ordered_json kernel_json(const std::vector<KernelResult>& results) {
+  auto list = ordered_json::array();
+  for (const KernelResult& result : results)
+    list.push_back({{"kernel", result.kernel.tokens == 1 ? "gemv" : "gemm"},
+                    {"format", format_name(result.kernel.format)},
+                    {"rows", result.rows},
+                    {"columns", result.kernel.columns},
+                    {"tokens", result.kernel.tokens},
+                    {"isa", result.isa},
+                    {"threads", result.threads},
+                    {"cache", result.kernel.cold ? "cold" : "hot"},
+                    {"gb_s", rounded(result.gb_s())},
+                    {"gweights_s", rounded(result.gweights_s())},
+                    {"gop_s", rounded(result.gop_s())},
+                    {"products_s", samples_json(result.products_s)},
+                    {"fraction_of_roof", rounded(result.fraction_of_roof)}});
+  return list;
+}
+
+ordered_json model_json(const std::vector<ModelResult>& results) {
+  auto list = ordered_json::array();
+  for (const ModelResult& result : results)
+    list.push_back({{"model", result.run.model},
+                    {"test", result.test.name()},
+                    {"tok_s", rounded(result.tok_s.median())},
+                    {"spread", rounded(result.tok_s.spread())},
+                    {"samples", samples_json(result.tok_s)},
+                    {"fraction_of_roof", rounded(result.fraction_of_roof)},
+                    {"bytes_per_token", static_cast<std::int64_t>(result.bytes_per_token)},
+                    {"roof", roof_json(result.roof)},
+                    {"roof_change", rounded(result.roof_change)},
+                    {"backend", result.run.backend},
+                    {"threads", result.run.threads},
+                    {"n_ubatch", result.run.max_batch_tokens},
+                    {"n_prompt", result.test.prompt},
+                    {"n_gen", result.test.generate},
+                    {"n_depth", result.test.depth},
+                    {"model_size", result.run.weight_bytes},
+                    {"model_n_params", result.run.parameters}});
+  return list;
+}
+
+}  // namespace eider::bench

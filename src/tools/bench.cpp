@@ -1,0 +1,253 @@
+// `eider bench`: measures the machine, kernels and whole models, and says how near they come to each other.
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "backend/cpu/cpu_backend.h"
+#include "bench/host_info.h"
+#include "bench/kernel_bench.h"
+#include "bench/machine_bench.h"
+#include "bench/model_bench.h"
+#include "bench/report.h"
+#include "format/all_formats.h"
+#include "tools/bench_flags.h"
+#include "tools/commands.h"
+#include "tools/interrupt.h"
+#include "tools/loading.h"
+#include "tools/memory.h"
+#include "weights/synthetic.h"
+
+namespace eider {
+namespace {
+
+using namespace bench;  // NOLINT(google-build-using-namespace)
+
+/// A model that is measured: a file, or a synthetic one.
+struct Subject {
+  std::string path;
+  std::optional<SyntheticSpec> synthetic;
+};
+
+class Bench {
+ public:
+  Bench(const BenchFlags& flags, const Terminal& terminal)
+      : flags_(flags),
+        terminal_(terminal),
+        machine_(detect_machine()),
+        host_(describe_host(machine_)),
+        threads_(flags.threads) {
+    if (threads_.empty()) threads_.push_back(machine_.default_threads());
+  }
+
+  Result<int> run() {
+    const std::vector<Subject> subjects = list_subjects();
+    if (flags_.write) return write(subjects.front());
+    nlohmann::ordered_json json = {{"machine", machine_json(host_, nullptr)},
+                                   {"kernels", nlohmann::ordered_json::array()},
+                                   {"models", nlohmann::ordered_json::array()}};
+    if (flags_.machine || (!flags_.kernels && subjects.empty())) {
+      EIDER_TRY(const MachineReport report, measure_machine());
+      json["machine"] = machine_json(host_, &report);
+      for (const Table& table : machine_tables(host_, report)) EIDER_TRY_STATUS(show(table));
+    }
+    if (flags_.kernels) {
+      EIDER_TRY(const std::vector<KernelResult> results, measure_kernels());
+      json["kernels"] = kernel_json(results);
+      EIDER_TRY_STATUS(show(kernel_table(results)));
+    }
+    if (!subjects.empty()) {
+      std::vector<ModelResult> results;
+      for (const Subject& subject : subjects) EIDER_TRY_STATUS(measure(subject, results));
+      json["models"] = model_json(results);
+      EIDER_TRY_STATUS(show(model_table(results)));
+    }
+    if (flags_.json) EIDER_TRY_STATUS(write_stdout(json.dump(2) + "\n"));
+    return kExitSuccess;
+  }
+
+ private:
+  std::vector<Subject> list_subjects() const {
+    std::vector<Subject> subjects;
+    for (const std::string& path : flags_.models) subjects.push_back({path, {}});
+    const std::vector<Format> formats = flags_.formats.empty() ? std::vector{Format::kQ8_0} : flags_.formats;
+    for (const ModelShape& shape : flags_.synthetic)
+      for (const Format format : formats)
+        subjects.push_back({"", SyntheticSpec{shape, format, flags_.layers, flags_.seed}});
+    return subjects;
+  }
+
+  Result<int> write(const Subject& subject) {
+    ThreadPool pool(static_cast<int>(threads_.front()));
+    EIDER_TRY(const SyntheticModel model, SyntheticModel::create(*subject.synthetic, pool));
+    ProgressBar bar(terminal_, "writing");
+    EIDER_TRY_STATUS(model.write(*flags_.write, draw(bar)));
+    bar.erase();
+    std::error_code ignored;
+    const auto size = static_cast<std::int64_t>(std::filesystem::file_size(*flags_.write, ignored));
+    terminal_.note(fmt::format("{}: {}, {}", *flags_.write, model.name(), format_bytes(size)));
+    return kExitSuccess;
+  }
+
+  Result<MachineReport> measure_machine() {
+    const auto threads = static_cast<int>(std::ranges::max(threads_));
+    const MachineOptions options{threads, static_cast<int>(flags_.repetitions), cold_bytes()};
+    ProgressBar bar(terminal_, "machine");
+    return bench::measure_machine(machine_, host_, options, draw(bar));
+  }
+
+  Result<std::vector<KernelResult>> measure_kernels() {
+    std::vector<std::string> isas = host_.isas;
+    if (flags_.engine.isa) isas = {*flags_.engine.isa};
+    std::vector<KernelCase> cases;
+    const std::vector<Format> formats =
+        flags_.formats.empty() ? std::vector(std::begin(kAllFormats), std::end(kAllFormats)) : flags_.formats;
+    for (const Format format : formats)
+      for (const auto& [rows, columns] : flags_.shapes)
+        for (const std::int64_t tokens : flags_.tokens)
+          for (const bool cold : {true, false}) cases.push_back({format, rows, columns, tokens, cold});
+
+    std::vector<KernelResult> results;
+    for (const std::int64_t threads : threads_) {
+      ThreadPool pool(static_cast<int>(threads));
+      EIDER_TRY(const PagedMemory memory, PagedMemory::create(cold_bytes(), Pages::kHuge, pool));
+      for (const std::string& isa : isas) {
+        const host::Kernels* kernels = cpu_kernels(machine_, isa);
+        if (kernels == nullptr)
+          return error("--isa: '{}' is not one that this machine and this build have: {}", isa,
+                       fmt::join(host_.isas, ", "));
+        ProgressBar bar(terminal_, fmt::format("kernels, {}", isa));
+        EIDER_TRY(std::vector<KernelResult> measured,
+                  bench::measure_kernels({*kernels, pool, memory, host_.l2_bytes}, cases,
+                                         static_cast<int>(flags_.repetitions), read_roof(memory, isa, pool),
+                                         draw(bar)));
+        std::ranges::move(measured, std::back_inserter(results));
+      }
+    }
+    return results;
+  }
+
+  /// Every number of threads and of rows of a step, each with an engine of its own.
+  Status measure(const Subject& subject, std::vector<ModelResult>& results) {
+    for (const std::int64_t threads : threads_) {
+      EngineFlags engine_flags = flags_.engine;
+      engine_flags.threads = static_cast<int>(threads);
+      EIDER_TRY(const Compute compute, create_compute(engine_flags, machine_));
+      EIDER_TRY(const PagedMemory memory, PagedMemory::create(cold_bytes(), Pages::kHuge, *compute.pool));
+      const std::string isa = flags_.engine.isa.value_or(host_.isas.empty() ? "" : host_.isas.front());
+      for (const std::int64_t batch : flags_.batches)
+        EIDER_TRY_STATUS(measure(subject, compute, batch, read_roof(memory, isa, *compute.pool), results));
+    }
+    return {};
+  }
+
+  Status measure(const Subject& subject, const Compute& compute, std::int64_t batch,
+                 const std::function<Roof()>& roof, std::vector<ModelResult>& results) {
+    EIDER_TRY(Model model, open(subject, *compute.pool));
+    ModelRun run{.model = subject.synthetic ? model.checkpoint->path()
+                                            : std::filesystem::path(subject.path).filename().string(),
+                 .backend = compute.backend->name(),
+                 .weight_bytes = model.checkpoint->weight_bytes(),
+                 .threads = compute.pool->size(),
+                 .max_batch_tokens = batch};
+    for (const auto& [name, tensor] : model.checkpoint->tensors()) run.parameters += tensor.shape.elements();
+    const std::vector<ModelTest> tests = flags_.tests();
+    EngineOptions options;
+    options.context = context_of(tests);
+    options.max_batch_tokens = std::min(batch, options.context);
+    options.max_logit_rows = 1;
+    options.kv_type = flags_.engine.kv_type;
+    // The weights themselves are pages of their file, or few (synthetic.h).
+    const MemoryNeeds needs = memory_needs(model, *compute.backend, options);
+    if (needs.working + needs.kv > detect_machine().available_memory)
+      return error("{}: a context of {} {}, but {} of memory is free", run.model, options.context,
+                   describe(needs), format_bytes(detect_machine().available_memory));
+
+    EIDER_TRY(const std::unique_ptr<Engine> engine,
+              load_engine(std::move(model), *compute.backend, options, terminal_, interrupt_));
+    ProgressBar bar(terminal_, run.model);
+    EIDER_TRY(std::vector<ModelResult> measured,
+              measure_model(*engine, run, tests, static_cast<int>(flags_.repetitions), roof, draw(bar))
+                  .context(run.model));
+    bar.erase();
+    for (ModelResult& result : measured) {
+      warn_of_change(result);
+      results.push_back(std::move(result));
+    }
+    return {};
+  }
+
+  Result<Model> open(const Subject& subject, ThreadPool& pool) const {
+    if (!subject.synthetic) return open_model(subject.path);
+    EIDER_TRY(const SyntheticModel synthetic, SyntheticModel::create(*subject.synthetic, pool));
+    EIDER_TRY(std::shared_ptr<const Checkpoint> checkpoint, synthetic.checkpoint());
+    return load_model(std::move(checkpoint)).context(synthetic.name());
+  }
+
+  void warn_of_change(const ModelResult& result) const {
+    constexpr double kTolerated = 0.1;
+    if (std::abs(result.roof_change) > kTolerated)
+      terminal_.warning(
+          fmt::format("{} {}: the machine's read bandwidth moved by {:+.0f} % meanwhile; run it again",
+                      result.run.model, result.test.name(), 100 * result.roof_change));
+  }
+
+  std::function<Roof()> read_roof(const PagedMemory& memory, const std::string& isa, ThreadPool& pool) const {
+    return [&, isa] { return measure_roof(memory, machine_, isa, host_.l2_bytes, pool); };
+  }
+
+  std::size_t cold_bytes() const { return flags_.cold_bytes.value_or(default_cold_bytes(machine_, host_)); }
+
+  /// Draws `bar` and stops at Ctrl-C.
+  Progress draw(ProgressBar& bar) const {
+    return [&bar, this](std::int64_t done, std::int64_t total) {
+      bar.update(done, total);
+      return !interrupt_.interrupted();
+    };
+  }
+
+  Status show(const Table& table) const {
+    return flags_.json ? Status() : write_stdout(to_string(table, flags_.style) + "\n");
+  }
+
+  const BenchFlags& flags_;
+  const Terminal& terminal_;
+  InterruptGuard interrupt_;
+  Machine machine_;
+  HostInfo host_;
+  std::vector<std::int64_t> threads_;
+};
+
+/// What flags mean only together.
+void check(const BenchFlags& flags) {
+  const auto refuse = [](const char* flag, const std::string& message) {
+    throw CLI::ValidationError(flag, message);
+  };
+  if (flags.write && (flags.synthetic.size() != 1 || flags.formats.size() > 1))
+    refuse("--write", "needs --synthetic with one shape, and one --format");
+  if (flags.write && (flags.machine || flags.kernels || !flags.models.empty()))
+    refuse("--write", "measures nothing; write first, then measure the file");
+  const bool models = !flags.models.empty() || !flags.synthetic.empty();
+  if (models && flags.tests().empty()) refuse("--n-prompt", "with -p 0 and -n 0 there is nothing to measure");
+  if (flags.layers > 0 && flags.synthetic.empty()) refuse("--layers", "only --synthetic models can be cut");
+}
+
+}  // namespace
+
+void add_bench_command(CLI::App& program, Action& action) {
+  CLI::App* command = program.add_subcommand(
+      "bench", "Measures this machine, kernels and models, and how near they come to its limits");
+  const auto flags = std::make_shared<BenchFlags>();
+  add_bench_flags(*command, *flags);
+  command->callback([flags, &action] {
+    check(*flags);
+    action = [flags](const Terminal& terminal) { return Bench(*flags, terminal).run(); };
+  });
+}
+
+}  // namespace eider

@@ -1,0 +1,49 @@
+// The flags of `eider bench`.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/model_bench.h"
+#include "bench/table.h"
+#include "format/format.h"
+#include "tools/flags.h"
+#include "weights/synthetic_shapes.h"
+
+namespace eider {
+
+struct BenchFlags {
+  // What is measured.
+  bool machine = false;
+  bool kernels = false;
+  std::vector<std::string> models;  ///< paths
+  std::vector<ModelShape> synthetic;
+  std::optional<std::string> write;  ///< where the synthetic model goes instead
+
+  std::vector<Format> formats;  ///< of kernels and synthetic models; empty: the default of each
+  std::int64_t layers = 0;      ///< of synthetic models; 0: all
+  std::uint64_t seed = 1;
+
+  // How.
+  EngineFlags engine;  ///< backend, isa, kv_type
+  std::vector<std::int64_t> prompts, generates, depths, threads, batches;
+  std::int64_t repetitions = 5;
+  std::vector<std::pair<std::int64_t, std::int64_t>> shapes;  ///< rows, columns of kernels
+  std::vector<std::int64_t> tokens;                           ///< of kernels
+  std::optional<std::size_t> cold_bytes;
+
+  bench::TableStyle style = bench::TableStyle::kText;
+  bool json = false;
+
+  /// Prompts and generations at each depth, in the order that llama-bench has them.
+  std::vector<bench::ModelTest> tests() const;
+};
+
+/// Adds the flags, their help and its examples.
+void add_bench_flags(CLI::App& command, BenchFlags& flags);
+
+}  // namespace eider

@@ -1,0 +1,233 @@
+// The arithmetic behind the figures, by hand, and small runs of every measurement.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "backend/cpu/cpu_backend.h"
+#include "bench/kernel_bench.h"
+#include "bench/machine_bench.h"
+#include "bench/model_bench.h"
+#include "bench/model_work.h"
+#include "bench/peaks.h"
+#include "bench/samples.h"
+#include "bench/table.h"
+#include "format/all_formats.h"
+#include "tests/support/loaded_engine.h"
+#include "weights/synthetic.h"
+
+namespace eider::bench {
+namespace {
+
+const Progress kOn = [](std::int64_t, std::int64_t) { return true; };
+constexpr std::size_t kMiB = std::size_t{1} << 20;
+
+TEST(Samples, MedianAndSpread) {
+  EXPECT_EQ(Samples().median(), 0);
+  EXPECT_EQ(Samples({3}).median(), 3);
+  EXPECT_EQ(Samples({3}).spread(), 0);
+  EXPECT_EQ(Samples({4, 1, 3, 2}).median(), 2.5);
+  EXPECT_EQ(Samples({5, 1, 2, 4, 3}).spread(), 1);  // quartiles 2 and 4
+  EXPECT_EQ(Samples({1, 2, 3, 4, 1e9}).median(), 3);
+}
+
+TEST(Table, IsWrittenInEveryStyle) {
+  const Table table{"Figures", {{"name", false}, {"t/s"}}, {{"a, b", "1.0 ± 0.1"}, {"\"c\"", "20"}}};
+  EXPECT_EQ(to_string(table, TableStyle::kText),
+            "Figures\n"
+            "name        t/s\n"
+            "a, b  1.0 ± 0.1\n"
+            "\"c\"          20\n");
+  EXPECT_EQ(to_string(table, TableStyle::kMarkdown),
+            "### Figures\n\n"
+            "| name |       t/s |\n"
+            "| ---- | --------: |\n"
+            "| a, b | 1.0 ± 0.1 |\n"
+            "| \"c\"  |        20 |\n");
+  EXPECT_EQ(to_string(table, TableStyle::kCsv), "name,t/s\n\"a, b\",1.0 ± 0.1\n\"\"\"c\"\"\",20\n");
+}
+
+TEST(Roof, SharesAreTimesAtTheRoof) {
+  const Roof roof{.memory_read = 10, .cache_read = 100, .fp32 = 50, .int8 = 200};
+  const Work work{.bytes = 5e9, .int8_ops = 100e9, .fp32_ops = 25e9};
+  // At the roofs: half a second of reading, half a second each of int8 and of fp32.
+  const RoofShare share = share_of_roof(work, 2, roof);
+  EXPECT_DOUBLE_EQ(share.memory, 0.25);
+  EXPECT_DOUBLE_EQ(share.arithmetic, 0.5);
+  EXPECT_DOUBLE_EQ(share.nearest(), 0.5);
+  EXPECT_DOUBLE_EQ(share_of_roof(work, 2, roof, true).memory, 0.025);
+}
+
+TEST(ModelTest, IsNamedAsLlamaBenchDoes) {
+  EXPECT_EQ((ModelTest{.prompt = 512}).name(), "pp512");
+  EXPECT_EQ((ModelTest{.generate = 128}).name(), "tg128");
+  EXPECT_EQ((ModelTest{.prompt = 512, .depth = 4096}).name(), "pp512 @ d4096");
+  EXPECT_EQ(context_of({{.prompt = 512}, {.generate = 128, .depth = 4096}}), 4224);
+}
+
+/// A mixture of experts with one of everything, small enough to count by hand.
+Model tiny_moe(Format format) {
+  const ModelShape shape{.name = "tiny",
+                         .architecture = "qwen3moe",
+                         .vocab_size = 300,
+                         .hidden_size = 256,
+                         .intermediate_size = 512,
+                         .num_hidden_layers = 2,
+                         .num_attention_heads = 4,
+                         .num_key_value_heads = 2,
+                         .head_dim = 64,
+                         .max_position_embeddings = 1024,
+                         .rms_norm_eps = 1e-6,
+                         .rope_theta = 1e6,
+                         .tie_word_embeddings = false,
+                         .num_experts = 8,
+                         .num_experts_per_tok = 2,
+                         .moe_intermediate_size = 256};
+  ThreadPool pool(2);
+  auto synthetic = SyntheticModel::create({.shape = shape, .format = format}, pool);
+  return std::move(load_model(*synthetic->checkpoint())).value();
+}
+
+TEST(ModelWork, CountsMultiplyAddsOfPickedExperts) {
+  const Model model = tiny_moe(Format::kQ8_0);
+  const double attention = 256 * 256 + 2 * 128 * 256 + 256 * 256;  // q, k and v, o
+  const double experts = 2 * 3 * 256 * 256;
+  const double router = 8 * 256;
+  const double head = 300 * 256;
+  const Work work = prefill_work(model.plan, 10);
+  EXPECT_DOUBLE_EQ(work.int8_ops, 2 * (10 * 2 * (attention + experts) + head));
+  EXPECT_DOUBLE_EQ(work.fp32_ops, 2 * 10 * 2 * router);
+  const Work floats = prefill_work(tiny_moe(Format::kBF16).plan, 10);
+  EXPECT_DOUBLE_EQ(floats.int8_ops, 0);
+  EXPECT_DOUBLE_EQ(floats.fp32_ops, work.int8_ops + work.fp32_ops);
+}
+
+TEST(ModelWork, DecodingReadsWeightsKeysAndValues) {
+  const Model model = tiny_moe(Format::kBF16);
+  const double kv_of_a_position = 2 * 2 * 2 * 64 * 2;  // layers, keys and values, heads, dimensions, bytes
+  EXPECT_DOUBLE_EQ(decode_bytes(model.plan, KvType::kF16, 100) - decode_bytes(model.plan, KvType::kF16, 50),
+                   50 * kv_of_a_position);
+  EXPECT_DOUBLE_EQ(decode_bytes(model.plan, KvType::kF16, 0),
+                   static_cast<double>(bytes_per_token(model.plan)));
+}
+
+TEST(MachineBench, MeasuresEverythingOnce) {
+  const Machine machine = detect_machine();
+  HostInfo host = describe_host(machine);
+  EXPECT_GT(host.l2_bytes, 0U);
+  host.l2_bytes = 64 << 10;
+  const MachineOptions options{.threads = 3, .samples = 2, .cold_bytes = 8 * kMiB};
+  std::int64_t steps = 0, announced = 0;
+  const auto report = measure_machine(machine, host, options, [&](std::int64_t done, std::int64_t total) {
+    EXPECT_EQ(done, ++steps);
+    announced = total;
+    return true;
+  });
+  ASSERT_TRUE(report.ok()) << report.error().message();
+  EXPECT_EQ(steps, announced);
+  // 1, 2 and 3 threads: read, write and copy at 4 numbers of streams, from memory, caches and small pages.
+  EXPECT_EQ(report->bandwidth.size(), 3U * 3 * 4 * 3);
+  for (const auto& row : report->bandwidth) EXPECT_GT(row.gb_s.median(), 0);
+  EXPECT_EQ(report->thread_costs.size(), 3U);
+  for (const auto& peak : report->peaks) {
+    EXPECT_GT(peak.gop_s.median(), 0) << peak.isa;
+    EXPECT_EQ(peak.gop_s.values().size(), 2U);
+  }
+  EXPECT_EQ(report->peaks.back().isa, "baseline");
+
+  const auto stopped =
+      measure_machine(machine, host, options, [](std::int64_t, std::int64_t) { return false; });
+  EXPECT_EQ(stopped.error().message(), "interrupted");
+}
+
+/// A loop that claims more operations than it has would beat the CPU's clock.
+TEST(Peaks, AreWithinWhatACoreCanDo) {
+  ThreadPool pool(1);
+  for (const Probes* probes : usable_probes(detect_machine())) {
+    EXPECT_LT(measure_peak(probes->fp32_fma, pool, 3).median(), 6 * 2 * 16 * 2 * 1.5) << probes->isa;
+    if (probes->int8_dot != nullptr) {
+      EXPECT_LT(measure_peak(probes->int8_dot, pool, 3).median(), 6 * 2 * 64 * 2 * 1.5) << probes->isa;
+    }
+  }
+}
+
+TEST(KernelBench, MeasuresEveryFormatHotAndCold) {
+  const Machine machine = detect_machine();
+  if (cpu_isas(machine).empty()) GTEST_SKIP() << "no instruction set of the cpu backend";
+  ThreadPool pool(2);
+  const auto memory = PagedMemory::create(8 * kMiB, Pages::kHuge, pool);
+  ASSERT_TRUE(memory.ok());
+  std::vector<KernelCase> cases;
+  for (const Format format : kAllFormats)
+    for (const bool cold : {true, false}) cases.push_back({format, 70, 512, cold ? 1 : 5, cold});
+  int readings = 0;
+  const auto read_roof = [&] {
+    ++readings;
+    return Roof{1, 1, 1, 1};
+  };
+  const auto results = measure_kernels(
+      {*cpu_kernels(machine, cpu_isas(machine).front()), pool, *memory, 16 << 10}, cases, 1, read_roof, kOn);
+  ASSERT_TRUE(results.ok()) << results.error().message();
+  ASSERT_EQ(results->size(), cases.size());
+  EXPECT_EQ(readings, 11);
+  for (const KernelResult& result : *results) {
+    EXPECT_EQ(result.rows, result.kernel.cold ? 70 : 64) << format_name(result.kernel.format);
+    const double products = result.products_s.median();
+    EXPECT_GT(products, 0);
+    EXPECT_NEAR(result.gop_s() * 1e9 / products,
+                2.0 * 512 * static_cast<double>(result.rows) * static_cast<double>(result.kernel.tokens), 1);
+    EXPECT_NEAR(result.gb_s() * 1e9 / products,
+                static_cast<double>(result.rows * format_row_bytes(result.kernel.format, 512)), 1);
+  }
+  const KernelCase odd{Format::kQ4_K, 32, 100, 1, true};
+  const KernelSetup setup{*cpu_kernels(machine, cpu_isas(machine).front()), pool, *memory, 16 << 10};
+  EXPECT_FALSE(measure_kernels(setup, {odd}, 1, read_roof, kOn).ok());
+  const KernelCase large{Format::kF32, 4096, 1024, 1, true};
+  EXPECT_FALSE(measure_kernels(setup, {large}, 1, read_roof, kOn).ok());
+}
+
+TEST(ModelBench, RunsEveryTestAtItsDepth) {
+  const std::vector<ModelTest> tests = {
+      {.prompt = 20}, {.generate = 3}, {.prompt = 5, .depth = 40}, {.generate = 2, .depth = 40}};
+  for (const char* model : {"llama", "qwen3_moe", "gemma3"}) {
+    SCOPED_TRACE(model);
+    EngineOptions options;
+    options.context = context_of(tests);
+    options.max_batch_tokens = 16;
+    const test::LoadedEngine loaded = test::load_engine(test::golden_folder(model), 2, options);
+    int readings = 0;
+    const auto read_roof = [&] {
+      ++readings;
+      return Roof{1.0 + readings % 2, 1, 1, 1};
+    };
+    std::int64_t last = 0, total = 0;
+    const auto results = measure_model(*loaded.engine, {.model = model}, tests, 3, read_roof,
+                                       [&](std::int64_t done, std::int64_t all) {
+                                         EXPECT_GE(done, last);
+                                         last = done;
+                                         total = all;
+                                         return true;
+                                       });
+    ASSERT_TRUE(results.ok()) << results.error().message();
+    EXPECT_EQ(last, total);
+    ASSERT_EQ(results->size(), tests.size());
+    EXPECT_EQ(readings, 8);
+    for (std::size_t i = 0; i < tests.size(); ++i) {
+      const ModelResult& result = (*results)[i];
+      EXPECT_EQ(result.test.name(), tests[i].name());
+      EXPECT_EQ(result.tok_s.values().size(), 3U);
+      EXPECT_GT(result.tok_s.median(), 0);
+      EXPECT_GT(result.fraction_of_roof, 0);
+      EXPECT_DOUBLE_EQ(result.roof.memory_read, 1.5);
+      EXPECT_DOUBLE_EQ(result.roof_change, -0.5);
+    }
+    const ModelResult& decode = (*results)[1];
+    EXPECT_NEAR(decode.fraction_of_roof, decode.bytes_per_token * decode.tok_s.median() / 1.5e9, 1e-9);
+
+    const auto stopped = measure_model(*loaded.engine, {}, tests, 1, read_roof,
+                                       [](std::int64_t, std::int64_t) { return false; });
+    EXPECT_EQ(stopped.error().message(), "interrupted");
+  }
+}
+
+}  // namespace
+}  // namespace eider::bench
