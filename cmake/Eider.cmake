@@ -20,7 +20,7 @@ endif()
 # layers below it, so that the linker refuses what scripts/check_layers.py refuses.
 function(eider_layer folder)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.cpp)
-  list(FILTER sources EXCLUDE REGEX "/cpu/isa/")  # which has a CMakeLists.txt of its own
+  list(FILTER sources EXCLUDE REGEX "/isa/")  # folders with a CMakeLists.txt of their own
   if(NOT sources)
     add_library(eider_${folder} INTERFACE)
     target_link_libraries(eider_${folder} INTERFACE eider_flags ${ARGN})

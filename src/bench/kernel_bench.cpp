@@ -5,7 +5,7 @@
 #include <cstring>
 #include <numeric>
 
-#include "backend/host/workspace.h"
+#include "backend/host/phase.h"
 #include "base/random.h"
 #include "format/storage_format.h"
 #include "tensor/buffer.h"
@@ -20,53 +20,57 @@ using host::ProductArgs;
 /// A sample runs products for about so long.
 constexpr double kSampleSeconds = 5e-3;
 
-/// Input rows as the products of a format read them, and their output.
+/// What products of one case read and write beside the weight.
 class Activations {
  public:
-  static Result<Activations> create(const KernelCase& kernel, const host::Kernels& kernels) {
-    const auto floats = [](std::int64_t count) {
-      return Buffer::allocate(static_cast<std::size_t>(count) * sizeof(float));
-    };
-    EIDER_TRY(Buffer values, floats(kernel.tokens * kernel.columns));
-    EIDER_TRY(Buffer out, floats(kernel.tokens * kernel.rows));
+  static Result<Activations> create(const KernelCase& kernel, const KernelSetup& setup) {
+    const host::Kernels& kernels = setup.kernels;
     const ProductRule rule = host::product_rule(kernel.format);
     const auto layout = host::quantized_layout(rule, kernel.tokens, kernel.columns);
-    EIDER_TRY(Buffer quantized, Buffer::allocate(static_cast<std::size_t>(layout.bytes)));
+    const std::int64_t opened_bytes =
+        kernels.packing == nullptr ? 0 : kernels.packing->opened_bytes(kernel.format, kernel.columns);
+    const auto allocate = [](std::int64_t bytes) {
+      return Buffer::allocate(static_cast<std::size_t>(bytes));
+    };
+    EIDER_TRY(Buffer values, allocate(kernel.tokens * kernel.columns * 4));
+    EIDER_TRY(Buffer quantized, allocate(layout.bytes));
+    EIDER_TRY(Buffer opened, allocate(opened_bytes * setup.pool.size()));
+    EIDER_TRY(Buffer out, allocate(kernel.tokens * kernel.rows * 4));
+    Activations made{std::move(values), std::move(quantized), std::move(opened), std::move(out),
+                     opened_bytes};
 
-    auto* value = reinterpret_cast<float*>(values.data());
+    auto* value = reinterpret_cast<float*>(made.values.data());
     for (std::int64_t i = 0; i < kernel.tokens * kernel.columns; ++i)
       value[i] = static_cast<float>(uniform_draw(1, static_cast<std::uint64_t>(i), 0) * 2 - 1);
-    const host::QuantizedRows rows{reinterpret_cast<std::int8_t*>(quantized.data() + layout.codes),
-                                   reinterpret_cast<std::int16_t*>(quantized.data() + layout.sums),
-                                   reinterpret_cast<float*>(quantized.data() + layout.scales), kernel.tokens};
+    made.rows.resize(static_cast<std::size_t>(kernel.tokens));
+    std::iota(made.rows.begin(), made.rows.end(), 0);
+    // The layout is the executor's, so it is the executor that finds the parts.
+    const host::InputForm form{rule, value, Rows::kTokens, 1, kernel.columns, made.quantized.data(), layout};
+    made.in = form.at({.token_ids = made.rows});
     if (rule != ProductRule::kFloat) {
       const auto quantize = rule == ProductRule::kInteger256 ? kernels.quantize_256 : kernels.quantize_32;
-      quantize({value, kernel.columns, rows}, {0, kernel.columns / host::unit_columns(rule) * kernel.tokens});
+      quantize({value, kernel.columns, made.in.quantized},
+               {0, kernel.columns / host::unit_columns(rule) * kernel.tokens});
     }
-    Activations made{std::move(values), std::move(out), std::move(quantized), rows, {}};
-    made.identity.resize(static_cast<std::size_t>(kernel.tokens));
-    std::iota(made.identity.begin(), made.identity.end(), 0);
     return made;
   }
 
-  ProductArgs multiply(const host::Matrix& weight) {
-    return {{reinterpret_cast<const float*>(values.data()), rows},
-            identity.data(),
-            identity.data(),
-            rows.rows,
-            weight,
-            nullptr,
-            reinterpret_cast<float*>(out.data())};
+  ProductArgs multiply(const host::Matrix& weight, int thread) {
+    ProductArgs args{};
+    args.in = in;
+    args.input_rows = args.output_rows = rows.data();
+    args.count = static_cast<std::int64_t>(rows.size());
+    args.weight = weight;
+    args.opened = opened.data() + thread * opened_bytes;
+    args.out = reinterpret_cast<float*>(out.data());
+    return args;
   }
 
-  Buffer values, out, quantized;
-  host::QuantizedRows rows;
-  std::vector<std::int32_t> identity;
+  Buffer values, quantized, opened, out;
+  std::int64_t opened_bytes = 0;  // of a thread
+  std::vector<std::int32_t> rows;
+  host::ProductInput in{};
 };
-
-std::int64_t tiles_of(std::int64_t rows) {
-  return (rows + kRowTile - 1) / kRowTile;
-}
 
 /// Copies of one matrix in the setup's memory, as the table reads them: one of fewer rows for a warm cache.
 Result<std::vector<host::Matrix>> lay_out(const KernelSetup& setup, const KernelCase& kernel) {
@@ -81,7 +85,7 @@ Result<std::vector<host::Matrix>> lay_out(const KernelSetup& setup, const Kernel
     const std::int64_t fitting = static_cast<std::int64_t>(setup.cache_bytes) / 2 / tile_bytes;  // tiles
     rows = std::min(rows, std::max<std::int64_t>(1, fitting) * kRowTile * pool.size());
   }
-  const std::int64_t tiles = tiles_of(rows);
+  const std::int64_t tiles = host::row_tiles(rows);
   const std::int64_t bytes = (tiles * tile_bytes + 63) / 64 * 64;
   const std::int64_t copies = kernel.cold ? static_cast<std::int64_t>(setup.memory.size()) / bytes : 1;
   if (copies == 0)
@@ -122,7 +126,7 @@ Result<KernelResult> measure(const KernelSetup& setup, const KernelCase& kernel,
     return error("{} needs a multiple of {} columns, not {}", format_name(kernel.format),
                  format_block_elems(kernel.format), kernel.columns);
   EIDER_TRY(const std::vector<host::Matrix> weights, lay_out(setup, kernel));
-  EIDER_TRY(Activations activations, Activations::create(kernel, kernels));
+  EIDER_TRY(Activations activations, Activations::create(kernel, setup));
   const auto product = kernels.product[static_cast<std::size_t>(kernel.format)];
   KernelResult result{.kernel = kernel, .isa = kernels.name, .threads = pool.size()};
   result.rows = weights.front().rows;
@@ -130,10 +134,10 @@ Result<KernelResult> measure(const KernelSetup& setup, const KernelCase& kernel,
   std::size_t next = 0;
   const auto multiply = [&](std::int64_t products) {
     pool.run([&](int thread) {
-      const auto [begin, end] = ThreadPool::share(tiles_of(result.rows), 1, thread, pool.size());
+      const auto [begin, end] = ThreadPool::share(host::row_tiles(result.rows), 1, thread, pool.size());
       for (std::int64_t i = 0; i < products; ++i) {
         const std::size_t copy = (next + static_cast<std::size_t>(i)) % weights.size();
-        product(activations.multiply(weights[copy]), {begin, end});
+        product(activations.multiply(weights[copy], thread), {begin, end});
       }
     });
     next = (next + static_cast<std::size_t>(products)) % weights.size();

@@ -27,10 +27,27 @@ struct Probes {
   std::int64_t (*int8_dot)(std::int64_t rounds);
 };
 
-/// What every build has: SSE2 or NEON.
-const Probes* baseline_probes();
-// Null where the build is for another architecture.
-const Probes* avx2_probes();
-const Probes* avx512_probes();
+// One table for each instruction set that the build has (isa/CMakeLists.txt), to be called only where the
+// machine has it. They are named as the cpu backend's.
+
+/// Any CPU.
+namespace scalar {
+Probes make_probes();
+}
+namespace avx2 {
+Probes make_probes();
+}
+namespace avx2_vnni {
+Probes make_probes();
+}
+namespace avx512 {
+Probes make_probes();
+}
+namespace neon {
+Probes make_probes();
+}
+namespace neon_dot {
+Probes make_probes();
+}
 
 }  // namespace eider::bench

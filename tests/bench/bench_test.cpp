@@ -132,7 +132,7 @@ TEST(MachineBench, MeasuresEverythingOnce) {
     EXPECT_GT(peak.gop_s.median(), 0) << peak.isa;
     EXPECT_EQ(peak.gop_s.values().size(), 2U);
   }
-  EXPECT_EQ(report->peaks.back().isa, "baseline");
+  EXPECT_EQ(report->peaks.back().isa, "scalar");
 
   const auto stopped =
       measure_machine(machine, host, options, [](std::int64_t, std::int64_t) { return false; });

@@ -64,7 +64,7 @@ class BenchTest(unittest.TestCase):
         for row in machine["bandwidth"]:
             self.assertGreater(row["gb_s"], 0)
             self.assertEqual(len(row["samples"]), 2)
-        self.assertEqual({peak["isa"] for peak in machine["peaks"]}, {*machine["instruction_sets"], "baseline"})
+        self.assertEqual({peak["isa"] for peak in machine["peaks"]}, set(machine["instruction_sets"]))
         self.assertIn("fp32_fma", {peak["operation"] for peak in machine["peaks"]})
         self.assertGreater(machine["threads"][-1]["barrier_ns"], 0)
 

@@ -1,10 +1,28 @@
-// The probes' text, compiled once for each instruction set inside a namespace of its own. The file that
-// includes it defines before:
+// The probes' text. It is compiled once for each instruction set (CMakeLists.txt beside this file): EIDER_ISA
+// is its namespace, EIDER_ISA_NAME the same as a string, EIDER_VECTORS the file that defines
 //
-//   Floats, kFloatLanes   a vector register of floats
-//   splat(value)          all lanes the same
-//   fma(a, b, c)          a * b + c
-//   kChains               independent chains that hide its latency and fit the registers
+//   Floats, kFloatLanes    a vector register of floats
+//   splat(value)           all lanes the same
+//   fma(a, b, c)           a * b + c
+//   Ints                   a vector register of bytes, or of their sums in 32 bits
+//   splat_bytes(value)     all bytes the same
+//   dot(sum, codes, x)     sum and kDotProducts products of bytes
+//   kChains, kDotChains    independent chains that hide the latency of fma() and dot() and fit the registers;
+//                          0 dots where there is nothing faster than floats
+#include "bench/probes.h"
+
+#include "base/inline.h"
+
+#if defined(__AVX2__)
+#include <immintrin.h>
+#elif defined(__ARM_NEON)
+#include <arm_neon.h>
+#endif
+
+namespace eider::bench::EIDER_ISA {
+namespace {
+
+#include EIDER_VECTORS
 
 /// A cache line; the compiler takes it in as many loads as its registers need.
 using Line = std::uint64_t __attribute__((vector_size(64)));
@@ -57,7 +75,7 @@ void copy(std::byte* to, const std::byte* from, std::size_t bytes) {
   }
 }
 
-inline std::int64_t fp32_fma(std::int64_t rounds) {
+std::int64_t fp32_fma(std::int64_t rounds) {
   const Floats factor = splat(0.999F);
   const Floats term = splat(0.001F);
   Floats sum[kChains];
@@ -70,11 +88,37 @@ inline std::int64_t fp32_fma(std::int64_t rounds) {
   return rounds * kChains * kFloatLanes * 2;
 }
 
-inline Probes make_probes(const char* isa, std::int64_t (*int8_dot)(std::int64_t)) {
-  return {isa,
+template <int chains>
+std::int64_t int8_dot(std::int64_t rounds) {
+  const Ints codes = splat_bytes(3);
+  const Ints x = splat_bytes(5);
+  Ints sum[chains];
+  for (int i = 0; i < chains; ++i) sum[i] = splat_bytes(static_cast<std::int8_t>(i));
+  for (std::int64_t round = 0; round < rounds; ++round) {
+#pragma GCC unroll 16
+    for (int i = 0; i < chains; ++i) sum[i] = dot(sum[i], codes, x);
+  }
+  for (const Ints& chain : sum) asm volatile("" : : "m"(chain));
+  return rounds * chains * kDotProducts * 2;
+}
+
+template <int chains>
+constexpr auto int8_dot_or_null() -> std::int64_t (*)(std::int64_t) {
+  if constexpr (chains == 0)
+    return nullptr;
+  else
+    return &int8_dot<chains>;
+}
+
+}  // namespace
+
+Probes make_probes() {
+  return {EIDER_ISA_NAME,
           {&read<1>, &read<2>, &read<4>, &read<8>},
           {&write<1>, &write<2>, &write<4>, &write<8>},
           {&copy<1>, &copy<2>, &copy<4>, &copy<8>},
           &fp32_fma,
-          int8_dot};
+          int8_dot_or_null<kDotChains>()};
 }
+
+}  // namespace eider::bench::EIDER_ISA
