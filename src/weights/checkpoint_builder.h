@@ -29,8 +29,8 @@ class CheckpointBuilder {
   void keep(MappedFile file);
   /// Does so for memory.
   void keep(std::shared_ptr<const void> memory) { checkpoint_->storage_.push_back(std::move(memory)); }
-  /// Says that the bytes of a source's tensor will be read: preload() walks them, in the order of these
-  /// calls.
+  /// Says that the bytes of a mapped file's tensor will be read: preload() walks them, in the order of these
+  /// calls, and release() may drop them.
   void will_read(const TensorView& source);
 
   /// Keeps a transformed copy's bytes alive as long as the checkpoint.

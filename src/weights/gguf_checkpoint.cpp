@@ -25,7 +25,10 @@ Result<std::shared_ptr<const Checkpoint>> read_parts(const std::string& path, st
   }
   EIDER_TRY(auto tensors, GgufTensors::create(*architecture, builder));
   for (GgufPart& part : parts) {
-    for (const TensorView& tensor : part.header.tensors()) EIDER_TRY_STATUS(tensors.add(tensor));
+    for (const TensorView& tensor : part.header.tensors()) {
+      EIDER_TRY_STATUS(tensors.add(tensor));
+      builder.will_read(tensor);
+    }
     builder.keep(std::move(part.file));
   }
   return std::move(builder).finish();

@@ -18,7 +18,6 @@ Result<GgufTensors> GgufTensors::create(const GgufArchitecture& architecture, Ch
 Status GgufTensors::add(const TensorView& tensor) {
   EIDER_TRY(const auto target, find_gguf_target(architecture_, tensor.name, num_hidden_layers_));
   if (target.name.role == GgufRole::kIgnored) return {};
-  builder_.will_read(tensor);
   const std::string experts = target.prefix + "mlp.experts";
   switch (target.name.role) {
     case GgufRole::kFusedQkv:
