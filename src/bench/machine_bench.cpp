@@ -34,7 +34,7 @@ class MachineBench {
   Result<MachineReport> measure() {
     for (const Pages pages : {Pages::kHuge, Pages::kSmall}) {
       // Pages of 4 KiB take several times as long to be had.
-      const std::size_t bytes = pages == Pages::kHuge ? options_.cold_bytes : options_.cold_bytes / 4;
+      const std::size_t bytes = pages == Pages::kHuge ? options_.cold_bytes : options_.cold_bytes / 2;
       EIDER_TRY(const PagedMemory memory, PagedMemory::create(bytes, pages, *pools_.back()));
       BandwidthProbe probe(*probes_.front(), memory, host_.l2_bytes);
       for (const auto& pool : pools_) {

@@ -32,6 +32,18 @@ EIDER_ALWAYS_INLINE void end_of_piece() {
   asm volatile("" ::: "memory");
 }
 
+/// Keeps the compiler from dropping what made `value`, and lets it stay in its register.
+template <class Vector>
+EIDER_ALWAYS_INLINE void keep(Vector value) {
+#if defined(__x86_64__)
+  asm volatile("" : : "v"(value));
+#elif defined(__aarch64__)
+  asm volatile("" : : "w"(value));
+#else
+  asm volatile("" : : "m"(value));
+#endif
+}
+
 template <int streams>
 void read(const std::byte* data, std::size_t bytes) {
   const std::size_t each = bytes / streams;
@@ -84,7 +96,8 @@ std::int64_t fp32_fma(std::int64_t rounds) {
 #pragma GCC unroll 16
     for (int i = 0; i < kChains; ++i) sum[i] = fma(sum[i], factor, term);
   }
-  for (const Floats& chain : sum) asm volatile("" : : "m"(chain));
+#pragma GCC unroll 16
+  for (int i = 0; i < kChains; ++i) keep(sum[i]);
   return rounds * kChains * kFloatLanes * 2;
 }
 
@@ -98,7 +111,8 @@ std::int64_t int8_dot(std::int64_t rounds) {
 #pragma GCC unroll 16
     for (int i = 0; i < chains; ++i) sum[i] = dot(sum[i], codes, x);
   }
-  for (const Ints& chain : sum) asm volatile("" : : "m"(chain));
+#pragma GCC unroll 16
+  for (int i = 0; i < chains; ++i) keep(sum[i]);
   return rounds * chains * kDotProducts * 2;
 }
 
