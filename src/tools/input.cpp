@@ -34,4 +34,8 @@ Result<std::string> read_stdin() {
   return read_all(stdin).context("standard input");
 }
 
+Result<std::string> read_file_or_stdin(const std::optional<std::string>& path) {
+  return path && *path != "-" ? read_file(*path) : read_stdin();
+}
+
 }  // namespace eider

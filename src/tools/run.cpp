@@ -11,6 +11,8 @@
 
 #include "runtime/generation.h"
 #include "runtime/sampler.h"
+#include "runtime/thinking.h"
+#include "tools/chat_output.h"
 #include "tools/chat_prompt.h"
 #include "tools/commands.h"
 #include "tools/flags.h"
@@ -39,7 +41,7 @@ struct RunFlags {
 /// The prompt as given; one newline at the end of a file or of stdin is the editor's, not the prompt's.
 Result<std::string> read_prompt(const RunFlags& flags) {
   if (flags.prompt) return *flags.prompt;
-  EIDER_TRY(std::string text, flags.prompt_file ? read_file(*flags.prompt_file) : read_stdin());
+  EIDER_TRY(std::string text, read_file_or_stdin(flags.prompt_file));
   if (!text.empty() && text.back() == '\n') text.pop_back();
   return text;
 }
@@ -54,8 +56,12 @@ Result<std::string> render_prompt(const RunFlags& flags, const Tokenizer& tokeni
   return chat.render({{"messages", std::move(messages)}});
 }
 
-Result<std::vector<TokenId>> encode_prompt(const RunFlags& flags, const Tokenizer& tokenizer,
-                                           const Terminal& terminal) {
+struct Prompt {
+  std::string text;
+  std::vector<TokenId> ids;
+};
+
+Result<Prompt> encode_prompt(const RunFlags& flags, const Tokenizer& tokenizer, const Terminal& terminal) {
   EIDER_TRY(std::string text, read_prompt(flags));
   if (!flags.raw && !flags.chat_template.file && tokenizer.vocabulary().chat_template.empty()) {
     if (flags.system)
@@ -69,7 +75,7 @@ Result<std::vector<TokenId>> encode_prompt(const RunFlags& flags, const Tokenize
   std::vector<TokenId> ids = tokenizer.encode(text);
   if (ids.empty()) return error("the prompt is empty");
   if (flags.verbose) terminal.note(fmt::format("prompt: {}\nprompt ids: {}", text, ids));
-  return ids;
+  return Prompt{std::move(text), std::move(ids)};
 }
 
 /// What an answer was, in the terms of --json and of the statistics.
@@ -119,11 +125,16 @@ Result<int> run(const RunFlags& flags, const Terminal& terminal) {
   SamplerOptions sampling = flags.sampling.options;
   sampling.seed = answer.seed = flags.sampling.seed ? *flags.sampling.seed : draw_seed();
   EIDER_TRY(Sampler sampler, Sampler::create(sampling, model.vocab_size));
-  EIDER_TRY(answer.prompt_ids, encode_prompt(flags, tokenizer, terminal));
+  EIDER_TRY(Prompt prompt, encode_prompt(flags, tokenizer, terminal));
+  AnswerPrinter printer(thought_opened_by(prompt.text));
+  answer.prompt_ids = std::move(prompt.ids);
 
   EIDER_TRY(const Compute compute, create_compute(flags.engine, machine));
   EIDER_TRY(const EngineOptions options,
             settle_options(flags.engine, model, *compute.backend, machine, terminal));
+  if (std::ssize(answer.prompt_ids) > options.context)
+    return error("the prompt has {} tokens, the context holds {}: use a larger -c or a shorter prompt",
+                 answer.prompt_ids.size(), options.context);
   if (flags.verbose)
     terminal.note(fmt::format("{} threads; a context of {} {}", compute.pool->size(), options.context,
                               describe(memory_needs(model, *compute.backend, options))));
@@ -134,7 +145,7 @@ Result<int> run(const RunFlags& flags, const Terminal& terminal) {
   Session session = engine->new_session();
   EIDER_TRY(Generation generation, Generation::start(*engine, session, tokenizer, std::move(sampler),
                                                      answer.prompt_ids, flags.limits));
-  const auto sink = [&](const std::string& piece) { return flags.json ? Status() : write_stdout(piece); };
+  const auto sink = [&](const std::string& piece) { return flags.json ? Status() : printer.print(piece); };
   EIDER_TRY(answer.text, generate(generation, sink, terminal, interrupt));
 
   answer.ids.assign(generation.ids().begin(), generation.ids().end());
@@ -145,8 +156,8 @@ Result<int> run(const RunFlags& flags, const Terminal& terminal) {
       static_cast<double>(bytes_per_token(engine->model().plan)) * answer.timing.decode_tok_s / 1e9;
   if (flags.json)
     EIDER_TRY_STATUS(write_stdout(to_json(answer)));
-  else if (answer.text.empty() || answer.text.back() != '\n')
-    EIDER_TRY_STATUS(write_stdout("\n"));
+  else
+    EIDER_TRY_STATUS(printer.finish());
   report_statistics(answer, flags.logits_hash || flags.verbose, terminal);
   return answer.finish_reason == FinishReason::kCancelled ? kExitInterrupted : kExitSuccess;
 }
@@ -166,7 +177,7 @@ void add_prompt_flags(CLI::App& command, RunFlags& flags) {
   add_text_flag(command, "-p,--prompt", "TEXT", flags.prompt,
                 "The prompt [stdin, where that is not a terminal]");
   add_text_flag(command, "-f,--file", "PATH", flags.prompt_file,
-                "Reads the prompt from a file, without its last newline");
+                "Reads the prompt from a file, without its last newline; -: stdin");
   add_text_flag(command, "--system", "TEXT", flags.system, "System message for the chat template");
   command.add_flag("--raw", flags.raw, "Uses the prompt as it is, without the model's chat template");
   add_template_flags(command, flags.chat_template, "Options");

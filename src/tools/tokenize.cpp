@@ -72,7 +72,7 @@ Result<Tokenizer> open_tokenizer(const std::string& path) {
 /// Byte for byte: the last newline too.
 Result<std::string> read_text(const TokenizeFlags& flags) {
   if (flags.prompt) return *flags.prompt;
-  return flags.file ? read_file(*flags.file) : read_stdin();
+  return read_file_or_stdin(flags.file);
 }
 
 /// JSON text that keeps the order of keys. Bytes that are not UTF-8 are an error.
@@ -275,7 +275,8 @@ void add_tokenize_command(CLI::App& program, Action& action) {
   command->get_option("--model")->description("A .gguf file, a Hugging Face directory, or a tokenizer.json");
   add_text_flag(*command, "-p,--prompt", "TEXT", flags->prompt,
                 "The text [stdin, where that is not a terminal]");
-  add_text_flag(*command, "-f,--file", "PATH", flags->file, "Reads the text from a file, byte for byte");
+  add_text_flag(*command, "-f,--file", "PATH", flags->file,
+                "Reads the text from a file, byte for byte; -: stdin");
   command->add_flag("--json", flags->json, R"(Prints {"ids": [...], "pieces": [...]})");
   command->add_flag("--jsonl", flags->jsonl,
                     "Each line is a JSON string; prints a JSON array of ids for each");

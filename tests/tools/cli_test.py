@@ -270,6 +270,8 @@ class RunTest(CommandLineTest):
         expected = self.run_json("-p", "Hello\nyou", "-n", "4", "--temp", "0")
         self.assertEqual(self.run_json("-n", "4", "--temp", "0", stdin="Hello\nyou\n")["ids"], expected["ids"])
         self.assertEqual(self.run_json("-n", "4", "--temp", "0", "-f", prompt)["ids"], expected["ids"])
+        self.assertEqual(self.run_json("-n", "4", "--temp", "0", "-f", "-", stdin="Hello\nyou\n")["ids"],
+                         expected["ids"])
 
     def test_chat_template(self) -> None:
         start, end = tiny_model.token_id("<|im_start|>"), tiny_model.token_id("<|im_end|>")
