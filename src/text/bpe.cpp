@@ -3,18 +3,15 @@
 #include <algorithm>
 
 #include "text/byte_alphabet.h"
+#include "text/piece_cache.h"
 #include "text/utf8.h"
 
 namespace eider {
 
 namespace {
 
-// English words repeat, long pieces do not.
-constexpr std::size_t kMaxCachedPiece = 32;
-constexpr std::size_t kMaxCachedPieces = std::size_t{1} << 16;
-
 Result<PreTokenizer> make_pre_tokenizer(const Vocabulary& vocabulary) {
-  if (vocabulary.split_rules) return PreTokenizer::create(*vocabulary.split_rules);
+  if (vocabulary.piece_rules) return PreTokenizer::create(*vocabulary.piece_rules);
   if (vocabulary.model == "bpe") return PreTokenizer::create({});
   return PreTokenizer::named(vocabulary.pre_tokenizer);
 }
@@ -25,7 +22,7 @@ Result<Bpe> Bpe::create(const Vocabulary& vocabulary, const std::vector<std::str
   EIDER_TRY(PreTokenizer pre_tokenizer, make_pre_tokenizer(vocabulary));
   const TokenIndex index = index_tokens(vocabulary);
   EIDER_TRY(MergeTable merges, MergeTable::create(vocabulary, index));
-  Bpe result(std::move(pre_tokenizer), std::move(merges));
+  Bpe result(std::move(pre_tokenizer), std::move(merges), WordCuts(vocabulary.tokens));
   result.byte_level_ = vocabulary.model == "gpt2";
   result.fuse_unknown_ = vocabulary.fuse_unknown;
   result.unknown_ = vocabulary.unknown.value_or(kNoToken);
@@ -61,25 +58,20 @@ void Bpe::read_characters(const Vocabulary& vocabulary) {
   }
 }
 
-void Bpe::encode(std::string_view text, std::vector<TokenId>& ids) const {
+void Bpe::encode(std::string_view text, bool at_start, std::vector<TokenId>& ids) const {
   PieceCache cache;
   SymbolList symbols;
-  pre_tokenizer_.split(text, [&](std::string_view piece) {
-    if (piece.size() > kMaxCachedPiece) {
-      for (; !piece.empty(); piece.remove_prefix(std::min(piece.size(), kMaxMergeBytes))) {
-        encode_piece(piece.substr(0, kMaxMergeBytes), symbols, ids);
-      }
-      return;
+  const auto encode_merged = [&](std::string_view piece) { encode_piece(piece, symbols, ids); };
+  const auto encode = [&](std::string_view piece) {
+    while (!piece.empty()) {
+      // Byte-level pieces are words already, and tokens taken whole may stand where no merge leads.
+      const bool cut = !byte_level_ && whole_pieces_.empty();
+      const std::string_view word = (cut ? cuts_.first_word(piece) : piece).substr(0, kMaxMergeBytes);
+      cache.append(word, ids, encode_merged);
+      piece.remove_prefix(word.size());
     }
-    if (const auto found = cache.find(piece); found != cache.end()) {
-      const auto [begin, count] = found->second;
-      for (std::size_t i = begin; i < begin + count; ++i) ids.push_back(ids[i]);
-      return;
-    }
-    const std::size_t begin = ids.size();
-    encode_piece(piece, symbols, ids);
-    if (cache.size() < kMaxCachedPieces) cache.emplace(piece, Emitted{begin, ids.size() - begin});
-  });
+  };
+  pre_tokenizer_.split(text, encode, at_start);
 }
 
 void Bpe::encode_piece(std::string_view piece, SymbolList& symbols, std::vector<TokenId>& ids) const {

@@ -13,6 +13,7 @@
 #include "text/pre_tokenizer.h"
 #include "text/symbol_merge.h"
 #include "text/vocabulary.h"
+#include "text/word_cuts.h"
 
 namespace eider {
 
@@ -22,19 +23,12 @@ class Bpe {
   static Result<Bpe> create(const Vocabulary& vocabulary, const std::vector<std::string>& token_bytes);
 
   /// Appends the ids of a normalised text that holds no special tokens.
-  void encode(std::string_view text, std::vector<TokenId>& ids) const;
+  /// `at_start`: no text stands before it.
+  void encode(std::string_view text, bool at_start, std::vector<TokenId>& ids) const;
 
  private:
-  // Pieces already encoded in this call: a piece to where its ids stand in the output. Kept to one call, so
-  // that encode() needs no lock and no bound on how long an entry lives.
-  struct Emitted {
-    std::size_t begin;
-    std::size_t count;
-  };
-  using PieceCache = std::unordered_map<std::string_view, Emitted>;
-
-  Bpe(PreTokenizer pre_tokenizer, MergeTable merges)
-      : pre_tokenizer_(std::move(pre_tokenizer)), merges_(std::move(merges)) {}
+  Bpe(PreTokenizer pre_tokenizer, MergeTable merges, WordCuts cuts)
+      : pre_tokenizer_(std::move(pre_tokenizer)), merges_(std::move(merges)), cuts_(cuts) {}
   void read_characters(const Vocabulary& vocabulary);
   void encode_piece(std::string_view piece, SymbolList& symbols, std::vector<TokenId>& ids) const;
   void append_bytes(std::string_view piece, SymbolList& symbols) const;
@@ -42,6 +36,7 @@ class Bpe {
 
   PreTokenizer pre_tokenizer_;
   MergeTable merges_;
+  WordCuts cuts_;
   bool byte_level_ = false;
   bool fuse_unknown_ = false;
   TokenId unknown_ = kNoToken;

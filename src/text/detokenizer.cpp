@@ -1,5 +1,7 @@
 #include "text/detokenizer.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "text/utf8.h"
@@ -8,17 +10,18 @@ namespace eider {
 
 Detokenizer::Detokenizer(const Tokenizer& tokenizer, bool at_text_start, ControlTokens control_tokens)
     : tokenizer_(&tokenizer),
-      drop_leading_space_(at_text_start && tokenizer.strips_leading_space()),
+      leading_space_(at_text_start ? tokenizer.leading_space() : LeadingSpace::kKept),
       control_tokens_(control_tokens) {}
 
 std::string Detokenizer::push(TokenId id) {
   std::string_view bytes = tokenizer_->bytes(id);
   if (bytes.empty() && control_tokens_ == ControlTokens::kSpelled) bytes = tokenizer_->piece(id);
-  if (drop_leading_space_ && !bytes.empty()) {
-    drop_leading_space_ = false;
-    if (bytes.front() == ' ') bytes.remove_prefix(1);
+  if (!bytes.empty()) {
+    const LeadingSpace rule = std::exchange(leading_space_, LeadingSpace::kKept);
+    if (rule == LeadingSpace::kOneDropped && bytes.front() == ' ') bytes.remove_prefix(1);
+    const auto is_dropped = [rule](char c) { return c == ' ' && rule == LeadingSpace::kFirstTokenBared; };
+    std::ranges::remove_copy_if(bytes, std::back_inserter(held_), is_dropped);
   }
-  held_.append(bytes);
 
   std::string certain;
   std::string_view rest = held_;

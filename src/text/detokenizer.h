@@ -11,8 +11,8 @@ class Detokenizer {
  public:
   enum class ControlTokens : bool { kHidden, kSpelled };
 
-  /// `tokenizer` must outlive this object. `at_text_start`: whether a leading space of the source's
-  /// convention is dropped.
+  /// `tokenizer` must outlive this object. `at_text_start`: whether leading spaces of the source's
+  /// convention are dropped.
   explicit Detokenizer(const Tokenizer& tokenizer, bool at_text_start = true,
                        ControlTokens control_tokens = ControlTokens::kHidden);
 
@@ -25,7 +25,7 @@ class Detokenizer {
  private:
   const Tokenizer* tokenizer_;
   std::string held_;
-  bool drop_leading_space_;
+  LeadingSpace leading_space_;
   ControlTokens control_tokens_;
 };
 

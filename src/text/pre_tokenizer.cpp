@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <optional>
+#include <deque>
 #include <string>
+#include <utility>
 
 #include "base/check.h"
 #include "text/utf8.h"
@@ -127,42 +128,6 @@ std::string known_names() {
   return names;
 }
 
-// A copy of text in which each byte that is not part of a character stands as U+FFFD, and the way back.
-class ValidCopy {
- public:
-  explicit ValidCopy(std::string_view text) {
-    copy_.reserve(text.size());
-    while (!text.empty()) {
-      const Utf8Character character = first_utf8(text);
-      if (character.status == Utf8Status::kComplete) {
-        copy_.append(text.substr(0, character.length));
-        text.remove_prefix(character.length);
-      } else {
-        substitutes_.push_back(copy_.size());
-        copy_.append(kReplacementUtf8);
-        text.remove_prefix(1);
-      }
-    }
-  }
-
-  std::string_view text() const { return copy_; }
-
-  /// Bytes of the original that the next `length` bytes of the copy stand for.
-  std::size_t original_length(std::size_t length) {
-    end_ += length;
-    for (; next_ < substitutes_.size() && substitutes_[next_] < end_; ++next_) {
-      length -= kReplacementUtf8.size() - 1;
-    }
-    return length;
-  }
-
- private:
-  std::string copy_;
-  std::vector<std::size_t> substitutes_;  // offsets in copy_
-  std::size_t next_ = 0;
-  std::size_t end_ = 0;
-};
-
 }  // namespace
 
 bool pre_tokenizer_normalizes_nfc(std::string_view name) {
@@ -173,56 +138,82 @@ bool pre_tokenizer_normalizes_nfc(std::string_view name) {
 Result<PreTokenizer> PreTokenizer::named(std::string_view name) {
   const Entry* entry = find_entry(name);
   if (entry == nullptr) return error("unknown pre-tokenizer '{}'; known are {}", name, known_names());
-  std::vector<SplitRule> rules;
-  for (const char* pattern : entry->patterns) rules.push_back({.pattern = pattern});
+  std::vector<PieceRule> rules;
+  for (const char* pattern : entry->patterns) rules.emplace_back(SplitRule{.pattern = pattern});
   EIDER_TRY(PreTokenizer result, create(rules));
   result.ignores_merges_ = entry->merges == Merges::kIgnoredForWholeTokens;
   return result;
 }
 
-Result<PreTokenizer> PreTokenizer::create(std::span<const SplitRule> rules) {
+Result<PreTokenizer> PreTokenizer::create(std::span<const PieceRule> rules) {
+  constexpr std::size_t kMostRules = 64;  // each recurses
+  if (rules.size() > kMostRules)
+    return error("{} pre-tokenizers; at most {} are followed", rules.size(), kMostRules);
   PreTokenizer result;
-  for (const SplitRule& rule : rules) {
-    EIDER_TRY(Regex pattern, Regex::compile(rule.pattern));
-    result.stages_.push_back({std::move(pattern), rule.match});
+  for (const PieceRule& rule : rules) {
+    if (const auto* split = std::get_if<SplitRule>(&rule)) {
+      EIDER_TRY(Regex pattern, Regex::compile(split->pattern));
+      result.stages_.push_back(Split{std::move(pattern), split->match});
+    } else {
+      result.stages_.push_back(std::get<SpaceRule>(rule));
+    }
   }
   return result;
 }
 
-void PreTokenizer::split(std::string_view text, FunctionRef<void(std::string_view)> take) const {
-  Regex::Scratch scratch;
-  if (is_valid_utf8(text)) {
-    split_valid(text, 0, scratch, take);
-    return;
-  }
-  ValidCopy copy(text);
-  split_valid(copy.text(), 0, scratch, [&](std::string_view piece) {
-    const std::size_t length = copy.original_length(piece.size());
-    take(text.substr(0, length));
-    text.remove_prefix(length);
-  });
-}
+/// One call of split().
+class PreTokenizer::Run {
+ public:
+  using Take = FunctionRef<void(std::string_view)>;
 
-void PreTokenizer::split_valid(std::string_view text, std::size_t stage, Regex::Scratch& scratch,
-                               FunctionRef<void(std::string_view)> take) const {
-  if (stage == stages_.size()) {
-    take(text);
-    return;
+  Run(const std::vector<Stage>& stages, std::string_view text)
+      : stages_(stages), is_valid_(is_valid_utf8(text)) {}
+
+  /// `at_start`: no text stands before `piece`.
+  void pass_on(std::string_view piece, std::size_t stage, bool at_start, Take take) {
+    if (piece.empty()) return;
+    if (stage == stages_.size()) return take(piece);
+    if (const auto* split = std::get_if<Split>(&stages_[stage]))
+      return cut(*split, piece, stage, at_start, take);
+    pass_on(spell_spaces(std::get<SpaceRule>(stages_[stage]), piece, at_start), stage + 1, at_start, take);
   }
-  std::size_t done = 0;
-  const auto pass_on = [&](std::size_t end) {
-    if (end > done) split_valid(text.substr(done, end - done), stage + 1, scratch, take);
-    done = end;
-  };
-  const auto& [pattern, belongs] = stages_[stage];
-  for (std::size_t from = 0; from < text.size();) {
-    const std::optional<Regex::Match> match = pattern.find(text, from, scratch);
-    if (!match) break;
-    if (belongs != SplitRule::Match::kWithPrevious) pass_on(match->begin);
-    if (belongs != SplitRule::Match::kWithNext) pass_on(match->end);
-    from = match->end;
+
+ private:
+  void cut(const Split& split, std::string_view text, std::size_t stage, bool at_start, Take take) {
+    using Match = SplitRule::Match;
+    std::size_t done = 0;
+    const auto piece_until = [&](std::size_t end) {
+      pass_on(text.substr(done, end - done), stage + 1, at_start && done == 0, take);
+      done = end;
+    };
+    const auto take_match = [&](Regex::Match match) {
+      if (split.match == Match::kKept) done = match.begin;
+      if (split.match != Match::kWithPrevious) piece_until(match.begin);
+      if (split.match == Match::kRemoved) done = match.end;
+      if (split.match != Match::kWithNext) piece_until(match.end);
+    };
+    split.pattern.for_each_match(text, scratch_, take_match, is_valid_);
+    if (split.match != Match::kKept) piece_until(text.size());
   }
-  pass_on(text.size());
+
+  std::string_view spell_spaces(const SpaceRule& rule, std::string_view text, bool at_start) {
+    std::string spelled;
+    for (const char c : text) c == ' ' ? void(spelled.append(rule.space)) : spelled.push_back(c);
+    const bool prefix =
+        rule.prefix == SpaceRule::Prefix::kAlways || (rule.prefix == SpaceRule::Prefix::kFirst && at_start);
+    if (prefix && !spelled.starts_with(rule.space)) spelled.insert(0, rule.space);
+    return respelled_.emplace_back(std::move(spelled));
+  }
+
+  const std::vector<Stage>& stages_;
+  const bool is_valid_;
+  Regex::Scratch scratch_;
+  std::deque<std::string> respelled_;  // what pieces are views of, where they are not of the text
+};
+
+void PreTokenizer::split(std::string_view text, FunctionRef<void(std::string_view)> take,
+                         bool at_start) const {
+  Run(stages_, text).pass_on(text, 0, at_start, take);
 }
 
 }  // namespace eider

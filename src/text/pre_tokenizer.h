@@ -1,9 +1,10 @@
-// PreTokenizer: cuts text into the pieces that byte-level BPE merges within, by the list of patterns that a
+// PreTokenizer: cuts text into the pieces that tokens are looked for within, by the list of rules that a
 // model was trained with.
 #pragma once
 
 #include <span>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "base/function_ref.h"
@@ -21,25 +22,25 @@ class PreTokenizer {
   /// By the name of tokenizer.ggml.pre. An unknown name is an error that lists the known ones.
   static Result<PreTokenizer> named(std::string_view name);
   /// By rules that are applied in order. A pattern that does not compile is an error.
-  static Result<PreTokenizer> create(std::span<const SplitRule> rules);
+  static Result<PreTokenizer> create(std::span<const PieceRule> rules);
 
-  /// Calls `take` with every piece in order; together they are `text`. The first pattern cuts the text: each
-  /// match is a piece (or joins the gap beside it, where its rule says so), and so is each gap; the next
-  /// pattern then cuts each of those, as if it stood alone. Of invalid UTF-8 each byte is classed as U+FFFD.
-  void split(std::string_view text, FunctionRef<void(std::string_view)> take) const;
+  /// Calls `take` with every piece in order. The first rule cuts or respells the text; the next one then does
+  /// so with each of the pieces, as if it stood alone. Of invalid UTF-8 each byte is classed as U+FFFD.
+  /// Pieces are views that last until split() returns. `at_start`: no text stands before it.
+  void split(std::string_view text, FunctionRef<void(std::string_view)> take, bool at_start = true) const;
 
   /// A piece that is a token is emitted whole, even where no merges lead to it.
   bool ignores_merges() const { return ignores_merges_; }
 
  private:
   PreTokenizer() = default;
-  void split_valid(std::string_view text, std::size_t stage, Regex::Scratch& scratch,
-                   FunctionRef<void(std::string_view)> take) const;
+  class Run;
 
-  struct Stage {
+  struct Split {
     Regex pattern;
     SplitRule::Match match;
   };
+  using Stage = std::variant<Split, SpaceRule>;
 
   std::vector<Stage> stages_;
   bool ignores_merges_ = false;

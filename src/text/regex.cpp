@@ -9,6 +9,8 @@
 #include <string>
 
 #include "base/check.h"
+#include "text/utf8.h"
+#include "text/valid_copy.h"
 
 namespace eider {
 
@@ -94,6 +96,24 @@ Result<Regex> Regex::compile(std::string_view pattern) {
   // Where no executable memory is to be had, PCRE2 interprets; the matches are the same.
   pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);
   return Regex(code);
+}
+
+void Regex::for_each_match(std::string_view subject, Scratch& scratch, FunctionRef<void(Match)> take,
+                           bool is_valid) const {
+  const auto for_each = [&](std::string_view valid, FunctionRef<void(Match)> take_match) {
+    for (std::size_t from = 0; from < valid.size();) {
+      const std::optional<Match> match = find(valid, from, scratch);
+      if (!match) return;
+      take_match(*match);
+      from = match->end;
+    }
+  };
+  if (is_valid || is_valid_utf8(subject)) return for_each(subject, take);
+  ValidCopy copy(subject);
+  for_each(copy.text(), [&](Match match) {
+    const std::size_t begin = copy.original_offset(match.begin);
+    take({begin, copy.original_offset(match.end)});
+  });
 }
 
 std::optional<Regex::Match> Regex::find(std::string_view subject, std::size_t from, Scratch& scratch) const {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string_view>
 
+#include "base/function_ref.h"
 #include "base/result.h"
 
 struct pcre2_real_code_8;
@@ -43,12 +44,16 @@ class Regex {
     std::size_t end;
   };
 
-  /// The first match that is not empty, at or after `from`. `subject` must be valid UTF-8 (unchecked) and
-  /// `from` a character's start. A pattern that backtracks beyond a multiple of the subject's length matches
-  /// nothing.
-  std::optional<Match> find(std::string_view subject, std::size_t from, Scratch& scratch) const;
+  /// Calls `take` with every match that is not empty, in order. A byte that is not part of a character is
+  /// matched as U+FFFD. A pattern that backtracks beyond a multiple of the subject's length matches nothing
+  /// from there on. `is_valid`: `subject` is known to be UTF-8.
+  void for_each_match(std::string_view subject, Scratch& scratch, FunctionRef<void(Match)> take,
+                      bool is_valid = false) const;
 
  private:
+  /// In valid UTF-8, at or after `from`, a character's start.
+  std::optional<Match> find(std::string_view subject, std::size_t from, Scratch& scratch) const;
+
   struct FreeCode {
     void operator()(pcre2_real_code_8* code) const;
   };

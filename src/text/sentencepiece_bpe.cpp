@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "text/piece_cache.h"
 #include "text/utf8.h"
 
 namespace eider {
@@ -13,7 +14,7 @@ namespace eider {
 namespace {
 
 // [id] -> place of its score among all scores, the highest first; equal scores share a place.
-std::vector<std::uint32_t> rank_scores(const std::vector<float>& scores) {
+std::vector<std::uint32_t> rank_scores(const std::vector<double>& scores) {
   std::vector<std::uint32_t> order(scores.size());
   std::iota(order.begin(), order.end(), 0u);
   std::ranges::sort(order, [&](std::uint32_t a, std::uint32_t b) { return scores[a] > scores[b]; });
@@ -30,10 +31,10 @@ Result<SentencePieceBpe> SentencePieceBpe::create(const Vocabulary& vocabulary) 
   if (vocabulary.scores.size() != vocabulary.tokens.size()) {
     return error("{} scores for {} tokens", vocabulary.scores.size(), vocabulary.tokens.size());
   }
-  if (std::ranges::any_of(vocabulary.scores, [](float score) { return std::isnan(score); })) {
+  if (std::ranges::any_of(vocabulary.scores, [](double score) { return std::isnan(score); })) {
     return error("a token's score is not a number");
   }
-  SentencePieceBpe result;
+  SentencePieceBpe result{WordCuts(vocabulary.tokens)};
   result.unknown_ = vocabulary.unknown.value_or(kNoToken);
   result.byte_ids_.fill(kNoToken);
   const std::vector<std::uint32_t> ranks = rank_scores(vocabulary.scores);
@@ -57,14 +58,19 @@ Join SentencePieceBpe::find(std::string_view spelling) const {
   return found == pieces_.end() ? Join{} : found->second;
 }
 
-void SentencePieceBpe::encode(std::string_view text, std::vector<TokenId>& ids) const {
-  for (; !text.empty(); text.remove_prefix(std::min(text.size(), kMaxMergeBytes))) {
-    encode_word(text.substr(0, kMaxMergeBytes), ids);
+void SentencePieceBpe::encode(std::string_view text, bool /*at_start*/, std::vector<TokenId>& ids) const {
+  PieceCache cache;
+  SymbolList symbols;
+  while (!text.empty()) {
+    const std::string_view word = cuts_.first_word(text).substr(0, kMaxMergeBytes);
+    cache.append(word, ids, [&](std::string_view piece) { encode_word(piece, symbols, ids); });
+    text.remove_prefix(word.size());
   }
 }
 
-void SentencePieceBpe::encode_word(std::string_view text, std::vector<TokenId>& ids) const {
-  SymbolList symbols;
+void SentencePieceBpe::encode_word(std::string_view text, SymbolList& symbols,
+                                   std::vector<TokenId>& ids) const {
+  symbols.clear();
   for (std::string_view rest = text; !rest.empty();) {
     const Utf8Character character = first_utf8(rest);
     const std::size_t size = character.status == Utf8Status::kComplete ? character.length : 1;

@@ -11,24 +11,25 @@
 #include "base/result.h"
 #include "text/symbol_merge.h"
 #include "text/vocabulary.h"
+#include "text/word_cuts.h"
 
 namespace eider {
-
-/// How SentencePiece spells a space, U+2581.
-inline constexpr std::string_view kSentencePieceSpace = "\xE2\x96\x81";
 
 class SentencePieceBpe {
  public:
   /// `vocabulary`'s tokens must outlive this object.
   static Result<SentencePieceBpe> create(const Vocabulary& vocabulary);
 
-  /// Appends the ids of a text that holds no special tokens and spells spaces as SentencePiece does.
-  void encode(std::string_view text, std::vector<TokenId>& ids) const;
+  /// Appends the ids of a text that holds no special tokens and spells spaces as SentencePiece does. Where
+  /// the text stands changes nothing.
+  void encode(std::string_view text, bool at_start, std::vector<TokenId>& ids) const;
 
  private:
-  SentencePieceBpe() = default;
+  explicit SentencePieceBpe(WordCuts cuts) : cuts_(cuts) {}
   Join find(std::string_view spelling) const;
-  void encode_word(std::string_view text, std::vector<TokenId>& ids) const;
+  void encode_word(std::string_view text, SymbolList& symbols, std::vector<TokenId>& ids) const;
+
+  WordCuts cuts_;
 
   std::unordered_map<std::string_view, Join> pieces_;  // spelling -> place in the order of scores, and id
   std::size_t longest_piece_ = 0;                      // bytes

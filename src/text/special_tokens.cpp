@@ -98,15 +98,10 @@ SpecialTokens SpecialTokens::of_normalized_text(const Vocabulary& vocabulary, co
 void SpecialTokens::add(std::string_view spelling, TokenId id, TokenType type) {
   if (spelling.empty()) return;
   begins_token_[static_cast<std::uint8_t>(spelling[0])] = true;
-  std::uint32_t node = 0;
-  for (const char byte : spelling) {
-    const auto [found, added] =
-        edges_.try_emplace(edge(node, byte), static_cast<std::uint32_t>(nodes_.size()));
-    if (added) nodes_.emplace_back();
-    node = found->second;
-  }
+  const ByteTrie::Node node = trie_.add(spelling);
+  endings_.resize(trie_.node_count());
   // Of several tokens with one text the first id stands for it.
-  TokenId& slot = type == TokenType::kUserDefined ? nodes_[node].user_defined : nodes_[node].special;
+  TokenId& slot = type == TokenType::kUserDefined ? endings_[node].user_defined : endings_[node].special;
   if (slot < 0) slot = id;
 }
 
@@ -134,12 +129,12 @@ std::optional<SpecialTokens::Match> SpecialTokens::find(std::string_view text, s
 std::optional<SpecialTokens::Match> SpecialTokens::longest_at(std::string_view text, std::size_t begin,
                                                               bool parse_special) const {
   std::optional<Match> longest;
-  std::uint32_t node = 0;
+  ByteTrie::Node node = ByteTrie::kRoot;
   for (std::size_t end = begin; end < text.size(); ++end) {
-    const auto next = edges_.find(edge(node, text[end]));
-    if (next == edges_.end()) break;
-    node = next->second;
-    const Node& here = nodes_[node];
+    const auto next = trie_.next(node, text[end]);
+    if (!next) break;
+    node = *next;
+    const Ending& here = endings_[node];
     const TokenId id = here.user_defined < 0 && parse_special ? here.special : here.user_defined;
     if (id >= 0) longest = Match{begin, end + 1 - begin, id};
   }

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "text/byte_trie.h"
 #include "text/normalize.h"
 #include "text/vocabulary.h"
 
@@ -32,20 +33,18 @@ class SpecialTokens {
   std::optional<Match> find(std::string_view text, std::size_t from, bool parse_special) const;
 
  private:
-  struct Node {
+  // What ends at a node of the trie.
+  struct Ending {
     TokenId user_defined = -1;
     TokenId special = -1;
   };
 
-  SpecialTokens() : nodes_(1) {}
-  static std::uint64_t edge(std::uint32_t node, char byte) {
-    return (std::uint64_t{node} << 8) | static_cast<std::uint8_t>(byte);
-  }
+  SpecialTokens() = default;
   void add(std::string_view spelling, TokenId id, TokenType type);
   std::optional<Match> longest_at(std::string_view text, std::size_t begin, bool parse_special) const;
 
-  std::vector<Node> nodes_;                                 // a trie over the tokens' bytes, the root first
-  std::unordered_map<std::uint64_t, std::uint32_t> edges_;  // edge() -> node
+  ByteTrie trie_;
+  std::vector<Ending> endings_;  // [node]
   std::array<bool, 256> begins_token_{};
   std::unordered_map<TokenId, AddedTokenRule> rules_;
 };

@@ -10,11 +10,9 @@
 #include <vector>
 
 #include "base/check.h"
-#include "base/token_id.h"
+#include "text/vocabulary.h"
 
 namespace eider {
-
-inline constexpr TokenId kNoToken = -1;
 
 /// What joining two neighbours gives.
 struct Join {

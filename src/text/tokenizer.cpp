@@ -12,6 +12,8 @@
 #include "text/pre_tokenizer.h"
 #include "text/sentencepiece_bpe.h"
 #include "text/special_tokens.h"
+#include "text/unigram.h"
+#include "text/word_cuts.h"
 
 namespace eider {
 
@@ -61,8 +63,10 @@ std::vector<std::string> all_token_bytes(const Vocabulary& vocabulary) {
         bytes[i] = byte_level ? alphabet_to_bytes(vocabulary.tokens[i]) : sentencepiece_bytes(vocabulary, id);
         break;
       case TokenType::kUserDefined:
-        // GGUF files spell them as they stand in text.
-        bytes[i] = vocabulary.model == "bpe" ? sentencepiece_bytes(vocabulary, id) : vocabulary.tokens[i];
+        // GGUF files of BPE models spell them as they stand in text.
+        bytes[i] = vocabulary.model == "bpe" || vocabulary.model == "unigram"
+                       ? sentencepiece_bytes(vocabulary, id)
+                       : vocabulary.tokens[i];
         break;
       case TokenType::kUnknown:
       case TokenType::kControl:
@@ -94,13 +98,14 @@ std::vector<NormalizerStep> normalizer_steps(const Vocabulary& vocabulary) {
   if (vocabulary.model == "llama") {
     if (vocabulary.add_space_prefix) steps.push_back({.kind = Kind::kPrepend, .content = space});
     steps.push_back({.kind = Kind::kReplace, .pattern = " ", .content = space});
-  } else if (!vocabulary.split_rules && pre_tokenizer_normalizes_nfc(vocabulary.pre_tokenizer)) {
+  } else if (vocabulary.model == "gpt2" && !vocabulary.piece_rules &&
+             pre_tokenizer_normalizes_nfc(vocabulary.pre_tokenizer)) {
     steps.push_back({.kind = Kind::kNfc});
   }
   return steps;
 }
 
-using Segmenter = std::variant<Bpe, SentencePieceBpe>;
+using Segmenter = std::variant<Bpe, SentencePieceBpe, Unigram>;
 
 Result<Segmenter> make_segmenter(const Vocabulary& vocabulary, const std::vector<std::string>& token_bytes) {
   if (vocabulary.model == "gpt2" || vocabulary.model == "bpe") {
@@ -111,21 +116,28 @@ Result<Segmenter> make_segmenter(const Vocabulary& vocabulary, const std::vector
     EIDER_TRY(SentencePieceBpe bpe, SentencePieceBpe::create(vocabulary));
     return Segmenter(std::move(bpe));
   }
-  return error("unknown tokenizer model '{}'; known are gpt2, bpe, llama", vocabulary.model);
+  if (vocabulary.model == "unigram") {
+    EIDER_TRY(Unigram unigram, Unigram::create(vocabulary));
+    return Segmenter(std::move(unigram));
+  }
+  return error("unknown tokenizer model '{}'; known are gpt2, bpe, llama, unigram", vocabulary.model);
 }
 
 }  // namespace
 
 struct Tokenizer::Impl {
-  explicit Impl(Vocabulary given)
+  Impl(Vocabulary given, Normalizer prepared)
       : vocabulary(std::move(given)),
         token_bytes(all_token_bytes(vocabulary)),
         turn_ends(all_turn_ends(vocabulary)),
-        normalizer(normalizer_steps(vocabulary)),
+        normalizer(std::move(prepared)),
         special_tokens(SpecialTokens::of_text(vocabulary)),
         normalized_special_tokens(SpecialTokens::of_normalized_text(vocabulary, normalizer)) {}
 
-  void encode_section(std::string_view section, EncodeOptions options, std::vector<TokenId>& ids) const;
+  // Where a section of the text between special tokens stands.
+  enum class Place : std::uint8_t { kTextStart, kContinuation, kBehindToken };
+  void encode_section(std::string_view section, Place place, bool parse_special,
+                      std::vector<TokenId>& ids) const;
 
   Vocabulary vocabulary;
   std::vector<std::string> token_bytes;
@@ -155,20 +167,21 @@ void encode_between(const SpecialTokens& tokens, std::string_view text, bool par
 
 }  // namespace
 
-// `section`: text between the tokens that are found in it as it is written.
-void Tokenizer::Impl::encode_section(std::string_view section, EncodeOptions options,
+void Tokenizer::Impl::encode_section(std::string_view section, Place place, bool parse_special,
                                      std::vector<TokenId>& ids) const {
   std::string storage;
-  const std::string_view normalized = normalizer.apply(section, storage, options.continues_text);
+  const std::string_view normalized = normalizer.apply(section, storage, place == Place::kContinuation);
   const auto encode = [&](std::string_view text) {
-    std::visit([&](const auto& model) { model.encode(text, ids); }, *segmenter);
+    const bool at_start = place == Place::kTextStart && text.data() == normalized.data();
+    std::visit([&](const auto& model) { model.encode(text, at_start, ids); }, *segmenter);
   };
-  encode_between(normalized_special_tokens, normalized, options.parse_special, ids, encode);
+  encode_between(normalized_special_tokens, normalized, parse_special, ids, encode);
 }
 
 Result<Tokenizer> Tokenizer::create(Vocabulary vocabulary) {
   EIDER_TRY_STATUS(vocabulary.check().context("tokenizer"));
-  auto impl = std::make_unique<Impl>(std::move(vocabulary));
+  EIDER_TRY(Normalizer normalizer, Normalizer::create(normalizer_steps(vocabulary)).context("tokenizer"));
+  auto impl = std::make_unique<Impl>(std::move(vocabulary), std::move(normalizer));
   EIDER_TRY(impl->segmenter, make_segmenter(impl->vocabulary, impl->token_bytes).context("tokenizer"));
   return Tokenizer(std::move(impl));
 }
@@ -186,10 +199,11 @@ std::vector<TokenId> Tokenizer::encode(std::string_view text, EncodeOptions opti
     const bool written = options.parse_special && text.starts_with(piece(*vocabulary.bos));
     if (!written || options.repeat_bos) ids.push_back(*vocabulary.bos);
   }
+  using Place = Impl::Place;
+  const Place first_place = options.continues_text ? Place::kContinuation : Place::kTextStart;
   encode_between(impl_->special_tokens, text, options.parse_special, ids, [&](std::string_view section) {
-    EncodeOptions section_options = options;
-    section_options.continues_text = options.continues_text && section.data() == text.data();
-    impl_->encode_section(section, section_options, ids);
+    const Place place = section.data() == text.data() ? first_place : Place::kBehindToken;
+    impl_->encode_section(section, place, options.parse_special, ids);
   });
   if (options.add_special && vocabulary.add_eos && vocabulary.eos) ids.push_back(*vocabulary.eos);
   return ids;
@@ -210,9 +224,10 @@ bool Tokenizer::ends_turn(TokenId id) const {
   return impl_->vocabulary.contains(id) && impl_->turn_ends[static_cast<std::size_t>(id)];
 }
 
-bool Tokenizer::strips_leading_space() const {
+LeadingSpace Tokenizer::leading_space() const {
   const Vocabulary& vocabulary = impl_->vocabulary;
-  return vocabulary.strip_leading_space || (vocabulary.model == "llama" && vocabulary.add_space_prefix);
+  const bool dropped = vocabulary.model == "llama" && vocabulary.add_space_prefix;
+  return dropped ? LeadingSpace::kOneDropped : vocabulary.leading_space;
 }
 
 const Vocabulary& Tokenizer::vocabulary() const {

@@ -38,8 +38,9 @@ class Tokenizer {
   std::string_view piece(TokenId id) const;
   /// True for every id that ends the model's turn: eos, eot, eom, and control tokens known by their text.
   bool ends_turn(TokenId id) const;
-  /// True when decoding drops one leading space of the whole output (SentencePiece with a space prefix).
-  bool strips_leading_space() const;
+  /// What decoding drops at the start of the whole output.
+  LeadingSpace leading_space() const;
+  bool strips_leading_space() const { return leading_space() != LeadingSpace::kKept; }
 
   const Vocabulary& vocabulary() const;
 

@@ -41,6 +41,19 @@ Status Vocabulary::check() const {
   for (const Merge& merge : merge_ids) {
     for (const TokenId id : {merge.left, merge.right, merge.joined}) EIDER_TRY_STATUS(check_id("merged", id));
   }
+  return check_special_tokens();
+}
+
+Status Vocabulary::check_special_tokens() const {
+  constexpr std::size_t kLongest = 1024, kMostInAll = std::size_t{16} << 20;  // bytes
+  std::size_t in_all = 0;
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    if (types[i] != TokenType::kControl && types[i] != TokenType::kUserDefined) continue;
+    in_all += tokens[i].size();
+    if (tokens[i].size() > kLongest || in_all > kMostInAll)
+      return error("special token {} has {} bytes; at most {}, and {} in all, are sensible", i,
+                   tokens[i].size(), kLongest, kMostInAll);
+  }
   return {};
 }
 

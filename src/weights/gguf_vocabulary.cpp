@@ -4,8 +4,13 @@
 #include <array>
 #include <limits>
 
+#include "text/word_cuts.h"
+
 namespace eider {
 namespace {
+
+/// tokenizer.ggml.model of SentencePiece's unigram models.
+constexpr std::string_view kUnigramName = "t5";
 
 /// The elements of an array, none when the key is absent; one for each token is required when `per_token` is
 /// set.
@@ -40,12 +45,8 @@ Result<std::vector<TokenType>> read_types(const GgufFile& file, std::size_t toke
   return types;
 }
 
-Result<std::vector<float>> read_scores(const GgufFile& file, std::size_t token_count) {
-  EIDER_TRY(const auto numbers, read_array(file, "tokenizer.ggml.scores", &GgufValue::numbers, token_count));
-  std::vector<float> scores;
-  scores.reserve(numbers.size());
-  for (const double number : numbers) scores.push_back(static_cast<float>(number));
-  return scores;
+Result<std::vector<double>> read_scores(const GgufFile& file, std::size_t token_count) {
+  return read_array(file, "tokenizer.ggml.scores", &GgufValue::numbers, token_count);
 }
 
 /// Reads tokenizer.ggml.<name>_token_id.
@@ -71,8 +72,34 @@ Status read_flags(const GgufFile& file, Vocabulary& vocabulary) {
   EIDER_TRY(const auto add_eos, file.boolean("tokenizer.ggml.add_eos_token"));
   EIDER_TRY(const auto add_space_prefix, file.boolean("tokenizer.ggml.add_space_prefix"));
   vocabulary.add_bos = add_bos.value_or(adds_bos_by_default(vocabulary));
-  vocabulary.add_eos = add_eos.value_or(false);
-  vocabulary.add_space_prefix = add_space_prefix.value_or(vocabulary.model == "llama");
+  vocabulary.add_eos = add_eos.value_or(vocabulary.model == kUnigramName);
+  vocabulary.add_space_prefix =
+      add_space_prefix.value_or(vocabulary.model == "llama" || vocabulary.model == kUnigramName);
+  return {};
+}
+
+/// What SentencePiece does with a text before a unigram model cuts it: the file's character map, spaces that
+/// follow a space dropped where it says so, a space before it, and U+2581 for each space.
+Status read_unigram_rules(const GgufFile& file, Vocabulary& vocabulary) {
+  using Kind = NormalizerStep::Kind;
+  const std::string space(kSentencePieceSpace);
+  EIDER_TRY(const auto map, read_array(file, "tokenizer.ggml.precompiled_charsmap", &GgufValue::integers));
+  std::vector<NormalizerStep>& steps = vocabulary.normalizer;
+  if (!map.empty()) {
+    NormalizerStep& step = steps.emplace_back(NormalizerStep{.kind = Kind::kCharacterMap});
+    for (const std::int64_t byte : map) step.content.push_back(static_cast<char>(byte));
+  }
+  EIDER_TRY(const auto remove_spaces, file.boolean("tokenizer.ggml.remove_extra_whitespaces"));
+  if (remove_spaces.value_or(false)) {
+    steps.push_back({.kind = Kind::kReplaceMatches, .pattern = "^ +| +$"});
+    steps.push_back({.kind = Kind::kReplaceMatches, .pattern = " {2,}", .content = " "});
+  }
+  if (vocabulary.add_space_prefix) {
+    steps.push_back({.kind = Kind::kPrepend, .content = space});
+    vocabulary.leading_space = LeadingSpace::kOneDropped;
+  }
+  steps.push_back({.kind = Kind::kReplace, .pattern = " ", .content = space});
+  vocabulary.model = "unigram";
   return {};
 }
 
@@ -101,6 +128,7 @@ Result<Vocabulary> read_vocabulary(const GgufFile& file) {
   EIDER_TRY(vocabulary.unknown, read_id(file, "unknown", token_count));
   EIDER_TRY(vocabulary.padding, read_id(file, "padding", token_count));
   EIDER_TRY_STATUS(read_flags(file, vocabulary));
+  if (vocabulary.model == kUnigramName) EIDER_TRY_STATUS(read_unigram_rules(file, vocabulary));
 
   EIDER_TRY(const auto chat_template, file.string("tokenizer.chat_template"));
   vocabulary.chat_template = chat_template.value_or("");

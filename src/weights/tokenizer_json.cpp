@@ -1,11 +1,12 @@
 #include "weights/tokenizer_json.h"
 
+#include <algorithm>
 #include <limits>
 #include <unordered_map>
 
 #include "weights/json_element.h"
 #include "weights/printable.h"
-#include "weights/tokenizer_pipeline.h"
+#include "weights/tokenizer_component.h"
 
 namespace eider {
 namespace {
@@ -27,29 +28,53 @@ Status reserve_id(std::int64_t id, std::string_view place, Vocabulary& vocabular
   return {};
 }
 
-Result<SpellingIndex> read_tokens(const JsonElement& model, Vocabulary& vocabulary) {
+/// Puts a token of the model's own into `vocabulary` and `index`.
+Status add_token(std::string_view spelling, std::int64_t id, bool byte_fallback, std::string_view place,
+                 SpellingIndex& index, Vocabulary& vocabulary) {
+  EIDER_TRY_STATUS(reserve_id(id, place, vocabulary));
+  const auto token = static_cast<TokenId>(id);
+  if (!index.try_emplace(spelling, token).second)
+    return error("{}: token {} appears twice", place, printable(spelling));
+  const auto slot = static_cast<std::size_t>(id);
+  if (vocabulary.types[slot] != TokenType::kUnused) return error("{}: two tokens have id {}", place, id);
+  vocabulary.tokens[slot] = spelling;
+  vocabulary.types[slot] = byte_fallback && vocabulary.byte(token) ? TokenType::kByte : TokenType::kNormal;
+  return {};
+}
+
+/// BPE: an object of ids.
+Status read_tokens(const JsonElement& model, SpellingIndex& index, Vocabulary& vocabulary) {
   EIDER_TRY(const JsonElement vocab, model.at("vocab"));
   EIDER_TRY(const auto entries, vocab.as<dom::object>("an object"));
-  SpellingIndex index;
+  EIDER_TRY(const bool byte_fallback, model.flag("byte_fallback", false));
   index.reserve(std::min<std::size_t>(entries.size(), kMostJsonItems));
   vocabulary.tokens.reserve(index.bucket_count());
-  EIDER_TRY(const bool byte_fallback, model.flag("byte_fallback", false));
   for (const dom::key_value_pair& entry : entries) {
     std::int64_t id = -1;
     if (entry.value.get(id) != simdjson::SUCCESS)
       return error("{}: token {}: expected an integer", vocab.place, printable(entry.key));
-    EIDER_TRY_STATUS(reserve_id(id, vocab.place, vocabulary));
-    const auto token = static_cast<TokenId>(id);
-    if (!index.try_emplace(entry.key, token).second)
-      return error("{}: token {} appears twice", vocab.place, printable(entry.key));
-    const auto place = static_cast<std::size_t>(id);
-    if (vocabulary.types[place] != TokenType::kUnused)
-      return error("{}: two tokens have id {}", vocab.place, id);
-    vocabulary.tokens[place] = entry.key;
-    const bool is_byte = byte_fallback && vocabulary.byte(token);
-    vocabulary.types[place] = is_byte ? TokenType::kByte : TokenType::kNormal;
+    EIDER_TRY_STATUS(add_token(entry.key, id, byte_fallback, vocab.place, index, vocabulary));
   }
-  return index;
+  return {};
+}
+
+/// Unigram: an array of [token, score], whose places are the ids.
+Status read_scored_tokens(const JsonElement& model, SpellingIndex& index, Vocabulary& vocabulary) {
+  EIDER_TRY(const JsonElement vocab, model.at("vocab"));
+  EIDER_TRY(const auto entries, vocab.as<dom::array>("an array"));
+  EIDER_TRY(const bool byte_fallback, model.flag("byte_fallback", false));
+  std::int64_t id = 0;
+  for (const dom::element entry : entries) {
+    dom::array pair;
+    std::string_view token;
+    double score = 0;
+    if (entry.get(pair) != simdjson::SUCCESS || pair.size() != 2 ||
+        pair.at(0).get(token) != simdjson::SUCCESS || pair.at(1).get(score) != simdjson::SUCCESS)
+      return error("{}: token {}: expected a token and its score", vocab.place, id);
+    EIDER_TRY_STATUS(add_token(token, id++, byte_fallback, vocab.place, index, vocabulary));
+    vocabulary.scores.push_back(score);
+  }
+  return {};
 }
 
 /// Both pieces of a merge: an array of two, or one text with a space between them.
@@ -88,10 +113,6 @@ Status read_merges(const JsonElement& model, const SpellingIndex& index, Vocabul
 }
 
 Status refuse_unsupported(const JsonElement& model) {
-  EIDER_TRY(const auto type, model.string("type"));
-  // Files of old writers leave the type out.
-  if (type != "BPE" && !type.empty())
-    return error("model: type {} is not supported; BPE is", printable(type));
   if (model.find("dropout")) return error("model.dropout is not supported");
   for (const char* key : {"continuing_subword_prefix", "end_of_word_suffix"}) {
     EIDER_TRY(const auto affix, model.string(key));
@@ -100,20 +121,42 @@ Status refuse_unsupported(const JsonElement& model) {
   return {};
 }
 
-Status read_model(const JsonElement& root, SpellingIndex& index, Vocabulary& vocabulary) {
-  EIDER_TRY(const JsonElement model, root.at("model"));
+Status read_bpe(const JsonElement& model, SpellingIndex& index, Vocabulary& vocabulary) {
+  vocabulary.model = "bpe";
   EIDER_TRY_STATUS(refuse_unsupported(model));
-  EIDER_TRY(index, read_tokens(model, vocabulary));
+  EIDER_TRY_STATUS(read_tokens(model, index, vocabulary));
   EIDER_TRY_STATUS(read_merges(model, index, vocabulary));
   EIDER_TRY(vocabulary.ignore_merges, model.flag("ignore_merges", false));
   EIDER_TRY(vocabulary.fuse_unknown, model.flag("fuse_unk", false));
-  if (model.find("unk_token")) {
-    EIDER_TRY(const auto unknown, model.string("unk_token"));
-    const auto found = index.find(unknown);
-    if (found == index.end()) return error("model.unk_token: {} is no token", printable(unknown));
-    vocabulary.unknown = found->second;
-  }
+  if (!model.find("unk_token")) return {};
+  EIDER_TRY(const auto unknown, model.string("unk_token"));
+  const auto found = index.find(unknown);
+  if (found == index.end()) return error("model.unk_token: {} is no token", printable(unknown));
+  vocabulary.unknown = found->second;
   return {};
+}
+
+Status read_unigram(const JsonElement& model, SpellingIndex& index, Vocabulary& vocabulary) {
+  vocabulary.model = "unigram";
+  EIDER_TRY_STATUS(read_scored_tokens(model, index, vocabulary));
+  const auto least = std::ranges::min_element(vocabulary.scores);
+  if (least != vocabulary.scores.end()) vocabulary.least_score = *least;
+  const auto unknown = model.find("unk_id");
+  if (!unknown) return {};
+  EIDER_TRY(const std::int64_t id, unknown->integer());
+  if (id < 0 || static_cast<std::uint64_t>(id) >= vocabulary.tokens.size())
+    return error("{}: {} is not the id of a token", unknown->place, id);
+  vocabulary.unknown = static_cast<TokenId>(id);
+  return {};
+}
+
+Status read_model(const JsonElement& root, SpellingIndex& index, Vocabulary& vocabulary) {
+  EIDER_TRY(const JsonElement model, root.at("model"));
+  EIDER_TRY(const auto type, model.string("type"));
+  // Files of old writers leave the type out.
+  if (type == "BPE" || type.empty()) return read_bpe(model, index, vocabulary);
+  if (type == "Unigram") return read_unigram(model, index, vocabulary);
+  return error("model: type {} is not supported; known are BPE, Unigram", printable(type));
 }
 
 Status read_added_token(const JsonElement& added, const SpellingIndex& index, Vocabulary& vocabulary) {
@@ -166,7 +209,11 @@ Result<Vocabulary> parse_tokenizer_json(std::span<const std::byte> text) {
   SpellingIndex index;
   EIDER_TRY_STATUS(read_model(root, index, vocabulary));
   EIDER_TRY_STATUS(read_added_tokens(root, index, vocabulary));
-  EIDER_TRY_STATUS(read_tokenizer_pipeline(root, vocabulary));
+  if (!vocabulary.scores.empty()) vocabulary.scores.resize(vocabulary.tokens.size());  // added tokens
+  EIDER_TRY_STATUS(read_normalizer(root, vocabulary));
+  EIDER_TRY_STATUS(read_pre_tokenizer(root, vocabulary));
+  EIDER_TRY_STATUS(read_decoder(root, vocabulary));
+  EIDER_TRY_STATUS(read_post_processor(root, vocabulary));
   EIDER_TRY_STATUS(vocabulary.check());
   return vocabulary;
 }

@@ -12,10 +12,10 @@
 
 namespace eider {
 
-inline TokenId add_token(Vocabulary& vocabulary, std::string text, TokenType type, float score = 0) {
+inline TokenId add_token(Vocabulary& vocabulary, std::string text, TokenType type, double score = 0) {
   vocabulary.tokens.push_back(std::move(text));
   vocabulary.types.push_back(type);
-  if (vocabulary.model == "llama") vocabulary.scores.push_back(score);
+  if (vocabulary.model == "llama" || vocabulary.model == "unigram") vocabulary.scores.push_back(score);
   return static_cast<TokenId>(vocabulary.tokens.size() - 1);
 }
 
@@ -45,7 +45,7 @@ inline Vocabulary sentencepiece_vocabulary(const std::vector<std::string>& piece
   vocabulary.eos = add_token(vocabulary, "</s>", TokenType::kControl);
   for (int byte = 0; byte < 256; ++byte)
     add_token(vocabulary, fmt::format("<0x{:02X}>", byte), TokenType::kByte);
-  float score = 0;
+  double score = 0;
   for (const std::string& piece : pieces) add_token(vocabulary, piece, TokenType::kNormal, --score);
   return vocabulary;
 }

@@ -68,7 +68,7 @@ TEST(AddedTokens, TakeWhiteSpaceAlongAndStandAloneWhereTheirRulesSaySo) {
 
 TEST(AddedTokens, NormalisedOnesAreFoundInNormalisedText) {
   Vocabulary vocabulary = byte_level_vocabulary({});
-  vocabulary.split_rules.emplace();
+  vocabulary.piece_rules.emplace();
   vocabulary.normalizer = {{.kind = NormalizerStep::Kind::kReplace, .pattern = "x", .content = "y"}};
   const TokenId id = add_token(vocabulary, "[x]", TokenType::kUserDefined);
   EXPECT_EQ(make(vocabulary).encode("[x][y]"), (Ids{id, '[', 'y', ']'}));
@@ -78,7 +78,7 @@ TEST(AddedTokens, NormalisedOnesAreFoundInNormalisedText) {
 
 TEST(SplitRules, MatchesJoinTheGapBesideThem) {
   const auto pieces = [](SplitRule::Match match) {
-    const SplitRule rule{.pattern = "-", .match = match};
+    const PieceRule rule = SplitRule{.pattern = "-", .match = match};
     const auto pre_tokenizer = PreTokenizer::create({&rule, 1});
     std::vector<std::string> result;
     pre_tokenizer->split("-a--b", [&](std::string_view piece) { result.emplace_back(piece); });
@@ -91,7 +91,7 @@ TEST(SplitRules, MatchesJoinTheGapBesideThem) {
 }
 
 TEST(SplitRules, PatternsThatBacktrackWithoutEndMatchNothing) {
-  const SplitRule rule{.pattern = "(a|a|aa)+[bc]"};
+  const PieceRule rule = SplitRule{.pattern = "(a|a|aa)+[bc]"};
   const auto pre_tokenizer = PreTokenizer::create({&rule, 1});
   std::size_t pieces = 0;
   pre_tokenizer->split(std::string(10000, 'a'), [&](std::string_view) { ++pieces; });

@@ -167,7 +167,8 @@ TEST(Tokenizer, RefusesVocabulariesThatContradictThemselves) {
   EXPECT_EQ(failure(vocabulary), "tokenizer: the vocabulary has no tokens");
   vocabulary = byte_level_vocabulary({});
   vocabulary.model = "rwkv";
-  EXPECT_EQ(failure(vocabulary), "tokenizer: unknown tokenizer model 'rwkv'; known are gpt2, bpe, llama");
+  EXPECT_EQ(failure(vocabulary),
+            "tokenizer: unknown tokenizer model 'rwkv'; known are gpt2, bpe, llama, unigram");
   vocabulary = byte_level_vocabulary({});
   vocabulary.merges = {"a zz"};
   EXPECT_EQ(failure(vocabulary), "tokenizer: merge 0 ('a zz') names a piece that is no token");

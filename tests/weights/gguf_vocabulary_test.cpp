@@ -44,7 +44,7 @@ TEST(GgufVocabulary, ReadsEverything) {
   EXPECT_EQ(vocabulary->tokens, (std::vector<std::string>{"<|end|>", "a", "b", "ab"}));
   EXPECT_EQ(vocabulary->types, (std::vector<TokenType>{TokenType::kControl, TokenType::kNormal,
                                                        TokenType::kNormal, TokenType::kUserDefined}));
-  EXPECT_EQ(vocabulary->scores, (std::vector<float>{0, -1, -2, -0.5f}));
+  EXPECT_EQ(vocabulary->scores, (std::vector<double>{0, -1, -2, -0.5}));
   EXPECT_EQ(vocabulary->merges, (std::vector<std::string>{"a b"}));
   EXPECT_EQ(vocabulary->bos, 1);
   EXPECT_EQ(vocabulary->eos, 0);

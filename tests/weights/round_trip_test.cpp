@@ -122,10 +122,10 @@ class RoundTrip : public testing::TestWithParam<Source> {
     std::string storage;
     std::string result = GetParam().nfc ? std::string(normalize_nfc(text, storage)) : text;
     if (tokenizer_->vocabulary().model == "gpt2") return result;
-    const Normalizer spaces({{.kind = NormalizerStep::Kind::kReplace,
-                              .pattern = std::string(kSentencePieceSpace),
-                              .content = " "}});
-    return std::string(spaces.apply(result, storage));
+    const auto spaces = Normalizer::create({{.kind = NormalizerStep::Kind::kReplace,
+                                             .pattern = std::string(kSentencePieceSpace),
+                                             .content = " "}});
+    return std::string(spaces->apply(result, storage));
   }
 
   const test::TempDir folder_;

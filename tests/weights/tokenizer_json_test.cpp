@@ -58,7 +58,8 @@ TEST(TokenizerJson, TokensMergesAndRulesAsTheFileSays) {
 TEST(TokenizerJson, NamesWhatItCannotFollow) {
   EXPECT_EQ(parse("{").error().message().substr(0, 9), "not JSON:");
   EXPECT_EQ(failure({{"model", nullptr}}), "model is missing");
-  EXPECT_EQ(failure({{"model", {{"type", "Unigram"}}}}), "model: type \"Unigram\" is not supported; BPE is");
+  EXPECT_EQ(failure({{"model", {{"type", "WordPiece"}}}}),
+            "model: type \"WordPiece\" is not supported; known are BPE, Unigram");
   EXPECT_EQ(failure({{"model", {{"vocab", {{"a", 1}}}}}}), "model.vocab: two tokens have id 1");
   EXPECT_EQ(failure({{"model", {{"vocab", {{"a", -1}}}}}}), "model.vocab: id -1 is not in 0..4194303");
   EXPECT_EQ(failure({{"model", {{"merges", {"a b c"}}}}}), "model.merges: merge 0 is not two pieces");
@@ -68,12 +69,14 @@ TEST(TokenizerJson, NamesWhatItCannotFollow) {
             "model.end_of_word_suffix is not supported");
   EXPECT_EQ(failure({{"added_tokens", {{{"id", 9}, {"content", "a"}}}}}),
             "added_tokens[0]: \"a\" has id 9 here and 0 in the model's vocabulary");
-  EXPECT_EQ(failure({{"normalizer", {{"type", "Lowercase"}}}}),
-            "normalizer: type \"Lowercase\" is not supported; known are NFC, Prepend, Replace");
-  EXPECT_EQ(failure({{"pre_tokenizer", {{"type", "Metaspace"}}}}),
-            "pre_tokenizer: type \"Metaspace\" is not supported; known are Split, Digits, ByteLevel");
-  EXPECT_EQ(failure({{"pre_tokenizer", {{"add_prefix_space", true}}}}),
-            "pre_tokenizer: add_prefix_space is not supported");
+  EXPECT_EQ(failure({{"normalizer", {{"type", "Nmt"}}}}),
+            "normalizer: type \"Nmt\" is not supported; known are NFC, NFD, NFKC, NFKD, Lowercase, Strip, "
+            "StripAccents, Prepend, Replace, Precompiled");
+  EXPECT_EQ(failure({{"pre_tokenizer", {{"type", "Punctuation"}}}}),
+            "pre_tokenizer: type \"Punctuation\" is not supported; known are Split, Digits, WhitespaceSplit, "
+            "Metaspace, ByteLevel");
+  EXPECT_EQ(failure({{"pre_tokenizer", {{"type", "Metaspace"}, {"replacement", "_"}}}}),
+            "pre_tokenizer.replacement: \"_\" is not supported; U+2581 is");
   EXPECT_EQ(failure({{"post_processor", {{"special_tokens", {{"<s>", {{"ids", {7}}}}}}}}}),
             "post_processor.special_tokens.<s>.ids: expected the id of one token");
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <utility>
 
 #include "text/jinja/interpreter.h"
 #include "text/jinja/operators.h"
@@ -35,6 +36,18 @@ Value loop_cycle(Interpreter&, const Value& self, const Arguments& arguments) {
   return arguments.positional[self.loop()->index % arguments.positional.size()];
 }
 
+// Whether the arguments are others than in the call before.
+Value loop_changed(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
+  LoopState& loop = *self.loop();
+  if (loop.changed == nullptr) loop.changed = interpreter.make_namespace();
+  constexpr std::string_view kLast = "arguments";
+  const Value given = make_tuple(arguments.positional);
+  const Value* last = loop.changed->find(kLast);
+  const bool changed = last == nullptr || !equals(*last, given, interpreter.budget());
+  loop.changed->set(kLast, given);
+  return changed;
+}
+
 Value loop_attribute(const Value& self, std::string_view name) {
   const LoopState& loop = *self.loop();
   const std::vector<Value>& items = loop.sequence->items;
@@ -47,14 +60,15 @@ Value loop_attribute(const Value& self, std::string_view name) {
   if (name == "first") return index == 0;
   if (name == "last") return index + 1 == length;
   if (name == "length") return length;
-  if (name == "depth") return std::int64_t{1};  // only recursive loops go deeper
-  if (name == "depth0") return std::int64_t{0};
+  if (name == "depth") return std::int64_t{loop.depth};
+  if (name == "depth0") return std::int64_t{loop.depth - 1};
   if (name == "previtem") {
     return index > 0 ? items[loop.index - 1] : Value::undefined("there is no previous item");
   }
   if (name == "nextitem") {
     return index + 1 < length ? items[loop.index + 1] : Value::undefined("there is no next item");
   }
+  if (name == "changed") return Callable{Method{self, loop_changed}, "changed"};
   if (name == "cycle") return Callable{Method{self, loop_cycle}, "cycle"};
   return no_attribute(self, name);
 }

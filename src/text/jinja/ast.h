@@ -143,6 +143,7 @@ struct For {
   Target target;
   ExpressionPtr iterable, filter;
   Body body, otherwise;
+  bool is_recursive = false;  ///< loop(items) runs it again
 };
 struct Set {
   Target target;
@@ -158,6 +159,10 @@ struct FilterBlock {
   ExpressionPtr filter;
   Body body;
 };
+/// Names that a macro's body has without declaring them. A macro takes such arguments only if it uses them.
+struct SpecialNames {
+  bool varargs = false, kwargs = false, caller = false;
+};
 struct MacroDefinition {
   struct Parameter {
     std::string name;
@@ -166,6 +171,7 @@ struct MacroDefinition {
   std::string name;
   std::vector<Parameter> parameters;
   Body body;
+  SpecialNames uses;
 };
 struct DefineMacro {
   std::unique_ptr<MacroDefinition> macro;

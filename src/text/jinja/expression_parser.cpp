@@ -246,6 +246,9 @@ ExpressionPtr ExpressionParser::parse_name_or_constant() {
   if (token.text == "true" || token.text == "True") return make(token.offset, Literal{true});
   if (token.text == "false" || token.text == "False") return make(token.offset, Literal{false});
   if (token.text == "none" || token.text == "None") return make(token.offset, Literal{None{}});
+  special_names_.varargs |= token.text == "varargs";
+  special_names_.kwargs |= token.text == "kwargs";
+  special_names_.caller |= token.text == "caller";
   return make(token.offset, Name{token.text});
 }
 

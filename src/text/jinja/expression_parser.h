@@ -26,6 +26,9 @@ class ExpressionParser {
   /// `(...)` after a callee.
   CallArguments parse_arguments();
 
+  /// Which of them were met since they were last reset.
+  SpecialNames& special_names() { return special_names_; }
+
   ExpressionPtr make(std::uint32_t offset, decltype(Expression::node) node) const;
 
  private:
@@ -54,6 +57,7 @@ class ExpressionParser {
   bool at_tuple_end() const;
 
   TokenStream& tokens_;
+  SpecialNames special_names_;
   int nesting_ = 0;  // of brackets, `not` and signs: what this parser recurses into
 };
 

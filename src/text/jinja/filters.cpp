@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "text/jinja/format_spec.h"
 #include "text/jinja/interpreter.h"
 #include "text/jinja/operators.h"
 #include "text/jinja/python_text.h"
@@ -51,9 +52,9 @@ Value format(Interpreter& interpreter, const Value& self, const Arguments& argum
   return format_percent(text, make_tuple(arguments.positional), interpreter.budget());
 }
 
-Value escape(Interpreter& interpreter, const Value& self, const Arguments&) {
+std::string escape_html(std::string_view text) {
   std::string result;
-  for (const char c : to_text(self, interpreter.budget())) {
+  for (const char c : text) {
     switch (c) {
       case '&':
         result += "&amp;";
@@ -74,8 +75,45 @@ Value escape(Interpreter& interpreter, const Value& self, const Arguments&) {
         result.push_back(c);
     }
   }
+  return result;
+}
+
+Value escape(Interpreter& interpreter, const Value& self, const Arguments&) {
+  std::string result = escape_html(to_text(self, interpreter.budget()));
   interpreter.budget().make_string(result.size());
   return result;
+}
+
+// A dict as the attributes of a tag: ` key="value"` for each that is there.
+Value xml_attributes(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
+  if (self.dict() == nullptr) throw failure("xmlattr needs a mapping, not {}", type_name(self));
+  const bool leading_space = arguments.truth_or(0, "autospace", true);
+  std::string result;
+  for (const auto& [key, value] : self.dict()->entries) {
+    if (value.is_none() || value.is_undefined()) continue;
+    const std::string name = to_text(key, interpreter.budget());
+    if (name.find_first_of(" \t\n\f\r/>=") != std::string::npos)
+      throw failure("Invalid character in attribute name: {}", quote(name));
+    const std::string one = fmt::format("{}{}=\"{}\"", result.empty() && !leading_space ? "" : " ",
+                                        escape_html(name), escape_html(to_text(value, interpreter.budget())));
+    interpreter.budget().grow_string(result.size(), one.size());
+    result += one;
+  }
+  return result;
+}
+
+Value file_size(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
+  const bool binary = arguments.truth_or(0, "binary", false);
+  const Value number = find_filter("float")(interpreter, self, {});
+  const double bytes = *number.floating();
+  const double base = binary ? 1024 : 1000;
+  if (bytes == 1) return "1 Byte";
+  if (bytes < base) return fmt::format("{} Bytes", static_cast<std::int64_t>(bytes));
+  const std::string_view prefixes = binary ? "KMGTPEZY" : "kMGTPEZY";
+  double unit = base;
+  std::size_t i = 0;
+  for (; i + 1 < prefixes.size() && bytes >= unit * base; ++i) unit *= base;
+  return fmt::format("{:.1f} {}{}", bytes / unit, prefixes[i], binary ? "iB" : "B");
 }
 
 Value indent(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
@@ -128,18 +166,43 @@ Value word_count(Interpreter& interpreter, const Value& self, const Arguments&) 
   return count;
 }
 
-Value url_encode(Interpreter& interpreter, const Value& self, const Arguments&) {
-  constexpr std::string_view kSafe = "_.-~/";
+// `in_query`: as a part of a query, where a slash is quoted and a space is a plus sign.
+std::string quote_url(std::string_view text, bool in_query) {
+  constexpr std::string_view kSafe = "_.-~";
   std::string result;
-  for (const char c : to_text(self, interpreter.budget())) {
+  for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x80 && (std::isalnum(byte) != 0 || kSafe.find(c) != std::string_view::npos)) {
+    if (in_query && c == ' ') {
+      result.push_back('+');
+    } else if ((byte < 0x80 && (std::isalnum(byte) != 0 || kSafe.find(c) != std::string_view::npos)) ||
+               (c == '/' && !in_query)) {
       result.push_back(c);
     } else {
       result += fmt::format("%{:02X}", byte);
     }
   }
-  interpreter.budget().make_string(result.size());
+  return result;
+}
+
+// A text, or the pairs of a dict or list as a query.
+Value url_encode(Interpreter& interpreter, const Value& self, const Arguments&) {
+  if (self.dict() == nullptr && self.sequence() == nullptr) {
+    std::string result = quote_url(to_text(self, interpreter.budget()), false);
+    interpreter.budget().make_string(result.size());
+    return result;
+  }
+  const Value pairs = self.dict() != nullptr ? find_method(self, "items")(interpreter, self, {}) : self;
+  std::string result;
+  for (const Value& item : interpreter.iterate(pairs)->items) {
+    const auto pair = interpreter.iterate(item);
+    if (pair->items.size() != 2) throw Failure("urlencode takes pairs");
+    const auto quoted = [&](std::size_t i) {
+      return quote_url(to_text(pair->items[i], interpreter.budget()), true);
+    };
+    const std::string one = fmt::format("{}{}={}", result.empty() ? "" : "&", quoted(0), quoted(1));
+    interpreter.budget().grow_string(result.size(), one.size());
+    result += one;
+  }
   return result;
 }
 
@@ -264,6 +327,7 @@ constexpr NamedBuiltin kFilters[] = {
     {"default", default_value},
     {"e", escape},
     {"escape", escape},
+    {"filesizeformat", file_size},
     {"float", to_float},
     {"forceescape", escape},
     {"format", format},
@@ -281,6 +345,7 @@ constexpr NamedBuiltin kFilters[] = {
     {"upper", map_text<to_upper>},
     {"urlencode", url_encode},
     {"wordcount", word_count},
+    {"xmlattr", xml_attributes},
 };
 
 }  // namespace

@@ -96,12 +96,20 @@ std::shared_ptr<const Sequence> Interpreter::filter_items(const For& node,
 }
 
 Interpreter::Flow Interpreter::run(const For& node) {
-  const auto items = filter_items(node, iterate(evaluate(node.iterable)));
+  return run_loop(node, evaluate(node.iterable), 1);
+}
+
+Interpreter::Flow Interpreter::run_loop(const For& node, const Value& iterable, int depth) {
+  const auto items = filter_items(node, iterate(iterable));
   if (items->items.empty()) {
     execute(node.otherwise);
     return Flow::kNext;
   }
-  const auto loop = std::make_shared<LoopState>(LoopState{items});
+  const auto loop = std::make_shared<LoopState>(LoopState{items, depth});
+  if (node.is_recursive) {
+    loop->recursive = &node;
+    loop->scope = keep_scope();
+  }
   for (; loop->index < items->items.size(); ++loop->index) {
     budget_.spend(1);
     const EnterScope enter(*this);
@@ -173,17 +181,16 @@ Interpreter::Flow Interpreter::run(const Scoped& node) {
   return execute(node.body);
 }
 
-Value Interpreter::close_over_scope(const MacroDefinition& definition) {
-  // The macro's value may outlive the block that defines it.
+Scope* Interpreter::keep_scope() {
   if (closures_.empty() || closures_.back() != scope_) {
     budget_.allocate(sizeof(Scope));
     closures_.push_back(scope_);
   }
-  return Callable{Macro{&definition, scope_.get()}, definition.name};
+  return scope_.get();
 }
 
 Interpreter::Flow Interpreter::run(const DefineMacro& node) {
-  scope_->set(node.macro->name, close_over_scope(*node.macro));
+  scope_->set(node.macro->name, Callable{Macro{node.macro.get(), keep_scope()}, node.macro->name});
   return Flow::kNext;
 }
 
@@ -191,12 +198,13 @@ Interpreter::Flow Interpreter::run(const CallBlock& node) {
   const auto& call_node = std::get<Call>(node.call->node);
   const Value callee = evaluate(call_node.callee);
   Arguments arguments = evaluate(call_node.arguments);
-  arguments.named.emplace_back("caller", close_over_scope(*node.caller));
+  arguments.named.emplace_back("caller", Callable{Macro{node.caller.get(), keep_scope()}, "caller"});
   print(to_text(call(callee, arguments), budget_));
   return Flow::kNext;
 }
 
 Value Interpreter::call(const Value& callee, const Arguments& arguments) {
+  if (const LoopState* loop = callee.loop()) return call_loop(*loop, arguments);
   const Callable* callable = callee.callable();
   if (callable == nullptr) {
     if (const auto* undefined = std::get_if<Undefined>(&callee.data()); undefined && undefined->reason) {
@@ -222,18 +230,52 @@ Value Interpreter::call_macro(const Macro& macro, const Arguments& arguments) {
   return std::exchange(output_, std::move(outer));
 }
 
-void Interpreter::bind_parameters(const MacroDefinition& definition, const Arguments& arguments) {
-  const auto& parameters = definition.parameters;
-  if (arguments.positional.size() > parameters.size()) {
-    throw failure("macro '{}' takes not more than {} argument(s)", definition.name, parameters.size());
+Value Interpreter::call_loop(const LoopState& loop, const Arguments& arguments) {
+  if (loop.recursive == nullptr)
+    throw Failure("The loop must have the 'recursive' marker to be called recursively.");
+  budget_.enter_call();
+  std::string outer = std::exchange(output_, {});
+  {
+    const EnterScope enter(*this, loop.scope->shared_from_this());
+    run_loop(*loop.recursive, arguments.require(0, "iterable"), loop.depth + 1);
   }
-  for (const auto& argument : arguments.named) {
-    const std::string& name = argument.first;
-    const bool known =
-        std::ranges::any_of(parameters, [&](const auto& parameter) { return parameter.name == name; });
-    if (!known && name != "caller")
+  budget_.leave_call();
+  return std::exchange(output_, std::move(outer));
+}
+
+void Interpreter::check_arguments(const MacroDefinition& definition, const Arguments& arguments) const {
+  const auto& parameters = definition.parameters;
+  if (arguments.positional.size() > parameters.size() && !definition.uses.varargs)
+    throw failure("macro '{}' takes not more than {} argument(s)", definition.name, parameters.size());
+  for (const auto& [name, value] : arguments.named) {
+    const auto place = std::ranges::find(parameters, name, &MacroDefinition::Parameter::name);
+    const auto position = static_cast<std::size_t>(place - parameters.begin());
+    const bool is_free = place != parameters.end() && position >= arguments.positional.size();
+    if (!is_free && !definition.uses.kwargs && !(name == "caller" && definition.uses.caller))
       throw failure("macro '{}' takes no keyword argument '{}'", definition.name, name);
-    if (name == "caller") scope_->set(name, argument.second);
+  }
+}
+
+void Interpreter::bind_parameters(const MacroDefinition& definition, const Arguments& arguments) {
+  check_arguments(definition, arguments);
+  const auto& parameters = definition.parameters;
+  const auto is_parameter = [&](const std::string& name) {
+    return std::ranges::find(parameters, name, &MacroDefinition::Parameter::name) != parameters.end();
+  };
+  if (definition.uses.caller) scope_->set("caller", Value::undefined("No caller defined"));
+  std::vector<Dict::Entry> rest;
+  for (const auto& [name, value] : arguments.named) {
+    if (name == "caller" && definition.uses.caller) {
+      scope_->set(name, value);
+    } else if (!is_parameter(name)) {
+      rest.emplace_back(name, value);
+    }
+  }
+  if (definition.uses.kwargs) scope_->set("kwargs", Dict(std::move(rest)));
+  if (definition.uses.varargs) {
+    const auto taken = std::min(parameters.size(), arguments.positional.size());
+    scope_->set("varargs", make_tuple({arguments.positional.begin() + static_cast<std::ptrdiff_t>(taken),
+                                       arguments.positional.end()}));
   }
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     if (const Value* given = arguments.find(i, parameters[i].name)) {

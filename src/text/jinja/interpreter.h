@@ -92,9 +92,13 @@ class Interpreter {
   /// `filter` over `printed`, for blocks; `printed` itself where there is no filter.
   Value apply_filters(const ExpressionPtr& filter, Value printed);
   std::shared_ptr<const Sequence> filter_items(const For& node, std::shared_ptr<const Sequence> items);
+  Flow run_loop(const For& node, const Value& iterable, int depth);
+  Value call_loop(const LoopState& loop, const Arguments& arguments);
   Value call_macro(const Macro& macro, const Arguments& arguments);
   void bind_parameters(const MacroDefinition& definition, const Arguments& arguments);
-  Value close_over_scope(const MacroDefinition& definition);
+  void check_arguments(const MacroDefinition& definition, const Arguments& arguments) const;
+  /// The current scope, kept for a value that may outlive the block it is made in.
+  Scope* keep_scope();
   void assign(const Target& target, const Value& value);
   void print(std::string_view text);
   const Value* find_variable(std::string_view name) const;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "text/jinja/format_spec.h"
 #include "text/jinja/interpreter.h"
 #include "text/jinja/operators.h"
 #include "text/jinja/python_text.h"
@@ -190,38 +191,6 @@ Value is_cased_as(Interpreter& interpreter, const Value& self, const Arguments&)
   interpreter.budget().make_string(self.string()->size());
   const std::string& text = *self.string();
   return map(text) == text && to_lower(text) != to_upper(text);
-}
-
-// str.format with {} {0} {name}; no format specifications.
-Value format_braces(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
-  std::string_view rest = *self.string();
-  std::string result;
-  std::size_t next = 0;
-  while (!rest.empty()) {
-    const char c = rest[0];
-    if ((c == '{' || c == '}') && rest.substr(1).starts_with(c)) {
-      result.push_back(c);
-      rest.remove_prefix(2);
-      continue;
-    }
-    if (c != '{') {
-      result.push_back(c);
-      rest.remove_prefix(1);
-      continue;
-    }
-    const std::size_t end = rest.find('}');
-    if (end == std::string_view::npos) throw Failure("expected '}' before end of string");
-    const std::string_view field = rest.substr(1, end - 1);
-    const bool is_index = std::ranges::all_of(field, [](char digit) { return digit >= '0' && digit <= '9'; });
-    if (field.size() > 9 && is_index) throw Failure("a replacement index is out of range");
-    const std::size_t index = field.empty() ? next++ : is_index ? std::stoul(std::string(field)) : SIZE_MAX;
-    const std::string printed =
-        to_text(arguments.require(index, is_index ? "" : field), interpreter.budget());
-    interpreter.budget().grow_string(result.size(), printed.size());
-    result += printed;
-    rest.remove_prefix(end + 1);
-  }
-  return result;
 }
 
 Value dict_get(Interpreter& interpreter, const Value& self, const Arguments& arguments) {

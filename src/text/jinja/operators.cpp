@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <functional>
 
+#include "text/jinja/format_spec.h"
 #include "text/jinja/python_text.h"
 
 namespace eider::jinja {
@@ -298,60 +298,6 @@ Value slice(const Value& object, const Value& start, const Value& stop, const Va
   for (const std::size_t i : slice_indices(size, start, stop, step, budget))
     items.push_back(sequence->items[i]);
   return Sequence(sequence->kind, std::move(items));
-}
-
-std::string format_percent(std::string_view text, const Value& arguments, Budget& budget) {
-  const Sequence* tuple = arguments.sequence();
-  const bool is_tuple = tuple != nullptr && tuple->kind == Sequence::Kind::kTuple;
-  std::size_t used = 0;
-  const auto take = [&]() -> const Value& {
-    if (is_tuple ? used >= tuple->items.size() : used > 0)
-      throw Failure("not enough arguments for format string");
-    return is_tuple ? tuple->items[used++] : (++used, arguments);
-  };
-  std::string result;
-  const auto append = [&](const std::string& part) {
-    budget.grow_string(result.size(), part.size());
-    result += part;
-  };
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      result.push_back(text[i]);
-      continue;
-    }
-    ++i;
-    int precision = 6;
-    if (i < text.size() && text[i] == '.') {
-      const auto [stop, problem] = std::from_chars(text.data() + i + 1, text.data() + text.size(), precision);
-      if (problem != std::errc() || precision > 100) throw Failure("incomplete format");
-      i = static_cast<std::size_t>(stop - text.data());
-    }
-    const char kind = i < text.size() ? text[i] : '\0';
-    if (kind == '%') {
-      append("%");
-    } else if (kind == 's') {
-      append(to_text(take(), budget));
-    } else if (kind == 'r') {
-      append(to_repr(take(), budget));
-    } else if (kind == 'd' || kind == 'i' || kind == 'x' || kind == 'f') {
-      const Value& value = take();
-      const auto number = as_floating(value);
-      if (!number) throw failure("%{} format: a number is required, not {}", kind, type_name(value));
-      if (kind == 'f') {
-        append(fmt::format("{:.{}f}", *number, precision));
-      } else {
-        if (!as_integer(value) && !(std::abs(*number) < 9e18)) throw Failure("an integer leaves 64 bits");
-        const std::int64_t integer =
-            as_integer(value) ? *as_integer(value) : static_cast<std::int64_t>(*number);
-        append(kind == 'x' ? fmt::format("{:x}", integer) : fmt::format("{}", integer));
-      }
-    } else {
-      throw Failure("unsupported format character");
-    }
-  }
-  if (is_tuple && used < tuple->items.size())
-    throw Failure("not all arguments converted during string formatting");
-  return result;
 }
 
 }  // namespace eider::jinja

@@ -22,7 +22,4 @@ bool contains(const Value& haystack, const Value& needle, Budget& budget);
 /// object[start:stop:step] of a string, list or tuple; absent and none bounds are open.
 Value slice(const Value& object, const Value& start, const Value& stop, const Value& step, Budget& budget);
 
-/// text % arguments: %s %r %d %i %f %x %% with a precision for %f.
-std::string format_percent(std::string_view text, const Value& arguments, Budget& budget);
-
 }  // namespace eider::jinja

@@ -117,7 +117,7 @@ class Parser {
     tokens_.expect_name("in");
     result.iterable = expressions_.parse_tuple(false);
     if (tokens_.take_name("if")) result.filter = expressions_.parse_expression();
-    if (tokens_.at_name("recursive")) tokens_.fail("recursive loops are not supported");
+    result.is_recursive = tokens_.take_name("recursive");
     end_tag();
     ++loops_;
     result.body = parse_body({"endfor", "else"});
@@ -191,16 +191,20 @@ class Parser {
     auto macro = std::make_unique<MacroDefinition>();
     macro->name = tokens_.expect_identifier();
     macro->parameters = parse_parameters();
-    macro->body = parse_callable_body("endmacro");
+    parse_callable_body(*macro, "endmacro");
     return macro;
   }
 
   // A macro's body is no part of the loop it is defined in.
-  Body parse_callable_body(std::string_view end) {
-    const int outer = std::exchange(loops_, 0);
-    Body body = parse_block(end);
-    loops_ = outer;
-    return body;
+  void parse_callable_body(MacroDefinition& macro, std::string_view end) {
+    const int outer_loops = std::exchange(loops_, 0);
+    const SpecialNames outer = std::exchange(expressions_.special_names(), {});
+    macro.body = parse_block(end);
+    loops_ = outer_loops;
+    SpecialNames& all = expressions_.special_names();
+    macro.uses = all;
+    // What a macro within a macro uses, the outer one uses as well.
+    all = {all.varargs || outer.varargs, all.kwargs || outer.kwargs, all.caller || outer.caller};
   }
 
   CallBlock parse_call_block() {
@@ -209,7 +213,7 @@ class Parser {
     if (tokens_.at_operator("(")) result.caller->parameters = parse_parameters();
     result.call = expressions_.parse_expression();
     if (!std::holds_alternative<Call>(result.call->node)) tokens_.fail("expected a call");
-    result.caller->body = parse_callable_body("endcall");
+    parse_callable_body(*result.caller, "endcall");
     return result;
   }
 

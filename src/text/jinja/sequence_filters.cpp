@@ -257,6 +257,28 @@ Value batch(Interpreter& interpreter, const Value& self, const Arguments& argume
   return make_generator(std::move(result));
 }
 
+// `count` lists of about equal length; the first ones take what is left over, the others `fill_with`.
+Value slice_evenly(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
+  const std::int64_t count = arguments.integer_or(0, "slices", 0);
+  const Value* fill = arguments.find(1, "fill_with");
+  if (count < 1 || count > 100'000) throw Failure("slice takes a count from 1 to 100000");
+  const std::vector<Value> all = elements(interpreter, self);
+  const auto slices = static_cast<std::size_t>(count);
+  interpreter.budget().spend(slices);
+  interpreter.budget().allocate(slices * sizeof(Value));
+  std::vector<Value> result;
+  auto begin = all.begin();
+  for (std::size_t i = 0; i < slices; ++i) {
+    const bool is_longer = i < all.size() % slices;
+    const auto end = begin + static_cast<std::ptrdiff_t>(all.size() / slices + (is_longer ? 1 : 0));
+    std::vector<Value> part(begin, end);
+    if (!is_longer && fill != nullptr && !fill->is_none()) part.push_back(*fill);
+    result.push_back(make_list(std::move(part)));
+    begin = end;
+  }
+  return make_generator(std::move(result));
+}
+
 constexpr NamedBuiltin kFilters[] = {
     {"batch", batch},
     {"count", length},
@@ -276,6 +298,7 @@ constexpr NamedBuiltin kFilters[] = {
     {"reverse", reverse},
     {"select", select<true, false>},
     {"selectattr", select<true, true>},
+    {"slice", slice_evenly},
     {"sort", sort},
     {"sum", sum},
     {"unique", unique},

@@ -22,6 +22,8 @@ struct Dict;
 struct Namespace;
 struct LoopState;
 struct Callable;
+struct For;
+struct Scope;
 
 /// A name, attribute or item that does not exist. It prints as nothing, is false, and most uses of it fail
 /// with `reason`.
@@ -126,7 +128,12 @@ struct Namespace {
 /// `loop` inside a for.
 struct LoopState {
   std::shared_ptr<const Sequence> sequence;
+  int depth = 1;  ///< of a recursive loop
+  const For* recursive =
+      nullptr;  ///< what loop(items) runs again, in `scope`; null where it is not recursive
+  Scope* scope = nullptr;
   std::size_t index = 0;
+  Namespace* changed = nullptr;  ///< what loop.changed() remembers; the loop itself may be part of it
 };
 
 Value make_list(std::vector<Value> items);

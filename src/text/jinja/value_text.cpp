@@ -192,9 +192,9 @@ Value from_json(const nlohmann::ordered_json& json, int depth) {
     case Type::string:
       return json.get<std::string>();
     case Type::number_unsigned: {
-      // Beyond 64 bits Python has big integers; a float keeps at least the size.
       const auto value = json.get<std::uint64_t>();
-      return value <= INT64_MAX ? Value(static_cast<std::int64_t>(value)) : Value(static_cast<double>(value));
+      if (value > INT64_MAX) throw failure("the integer {} in the variables leaves 64 bits", value);
+      return static_cast<std::int64_t>(value);
     }
     case Type::array: {
       std::vector<Value> items;
