@@ -116,6 +116,20 @@ def main():
                        {"type": "Replace", "pattern": {"String": "\u2581"}, "content": " "}, {"type": "ByteFallback"},
                        {"type": "Fuse"}, {"type": "Strip", "content": " ", "start": 1, "stop": 0}]})
 
+    pieces = ["<s>", "<unk>", "a", "b", "ab", "\u2581", "\u2581a", "<0xC3>", "<0xA9>"]
+    tokenizer_seed("unigram", pieces, added_tokens=[{"id": 0, "content": "<s>", "special": True, "normalized": False},
+                                                    {"id": 9, "content": "[X]", "lstrip": True, "rstrip": True}],
+                   model={"type": "Unigram", "unk_id": 1, "byte_fallback": True,
+                          "vocab": [[piece, -float(index)] for index, piece in enumerate(pieces)]},
+                   normalizer={"type": "Sequence", "normalizers": [
+                       {"type": "NFKD"}, {"type": "Lowercase"}, {"type": "StripAccents"}, {"type": "Strip", "strip_right": False},
+                       {"type": "Precompiled", "precompiled_charsmap": "CAAAAAEAAAACAAAAYgA="},
+                       {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "}]},
+                   pre_tokenizer={"type": "Sequence", "pretokenizers": [
+                       {"type": "WhitespaceSplit"}, {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "first"}]},
+                   decoder={"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "first"},
+                   post_processor={"type": "ByteLevel"})
+
 
 if __name__ == "__main__":
     main()
