@@ -104,7 +104,10 @@ Value xml_attributes(Interpreter& interpreter, const Value& self, const Argument
 
 Value file_size(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
   const bool binary = arguments.truth_or(0, "binary", false);
-  const Value number = find_filter("float")(interpreter, self, {});
+  require_defined(self);
+  const Value number = find_filter("float")(interpreter, self, {{None{}}, {}});
+  if (number.floating() == nullptr)
+    throw failure("could not convert {} to float", to_repr(self, interpreter.budget()));
   const double bytes = *number.floating();
   const double base = binary ? 1024 : 1000;
   if (bytes == 1) return "1 Byte";
@@ -116,6 +119,12 @@ Value file_size(Interpreter& interpreter, const Value& self, const Arguments& ar
   return fmt::format("{:.1f} {}{}", bytes / unit, prefixes[i], binary ? "iB" : "B");
 }
 
+const std::string& require_text(const Value& self) {
+  require_defined(self);
+  if (self.string() == nullptr) throw failure("a str is needed, not {}", type_name(self));
+  return *self.string();
+}
+
 Value indent(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
   const Value* width = arguments.find(0, "width");
   const std::string margin = width != nullptr && width->string() != nullptr
@@ -125,7 +134,7 @@ Value indent(Interpreter& interpreter, const Value& self, const Arguments& argum
                                                ' ');
   const bool first = arguments.truth_or(1, "first", false);
   const bool blank = arguments.truth_or(2, "blank", false);
-  const std::string text = to_text(self, interpreter.budget()) + "\n";
+  const std::string text = require_text(self) + "\n";
   std::string result;
   bool is_first = true;
   for (const std::string_view line : split_lines(text, false)) {
@@ -139,7 +148,8 @@ Value indent(Interpreter& interpreter, const Value& self, const Arguments& argum
 }
 
 Value truncate(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
-  const std::string text = to_text(self, interpreter.budget());
+  const std::string& text = require_text(self);
+  interpreter.budget().make_string(text.size());
   const std::string_view end = arguments.text_or(2, "end", "...");
   const std::vector<std::string_view> parts = characters(text);
   const auto size = static_cast<std::int64_t>(parts.size());
@@ -220,13 +230,14 @@ Value absolute(Interpreter&, const Value& self, const Arguments&) {
   return *self.integer() < 0 ? apply(UnaryOperator::kNegate, self) : self;
 }
 
-Value round_number(Interpreter&, const Value& self, const Arguments& arguments) {
+Value round_number(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
   require_defined(self);
   const std::int64_t precision = std::clamp<std::int64_t>(arguments.integer_or(0, "precision", 0), -300, 300);
   const std::string_view method = arguments.text_or(1, "method", "common");
-  if (self.floating() == nullptr && self.integer() == nullptr) {
+  if (self.boolean() != nullptr)
+    return round_number(interpreter, std::int64_t{*self.boolean() ? 1 : 0}, arguments);
+  if (self.floating() == nullptr && self.integer() == nullptr)
     throw failure("type {} doesn't define __round__ method", type_name(self));
-  }
   const double value = self.floating() != nullptr ? *self.floating() : static_cast<double>(*self.integer());
   const double scale = std::pow(10.0, static_cast<double>(precision));
   if (method == "ceil") return std::ceil(value * scale) / scale;

@@ -303,6 +303,8 @@ class PercentFormatter {
         return format_text(to_text(value, budget_), spec, '>', budget_);
       case 'r':
         return format_text(to_repr(value, budget_), spec, '>', budget_);
+      case 'c':
+        return format_text(character(value), spec, '>', budget_);
       case 'd':
       case 'i':
       case 'u':
@@ -331,6 +333,17 @@ class PercentFormatter {
     require_defined(value);
     if (value.integer() == nullptr && value.floating() == nullptr && value.boolean() == nullptr)
       throw failure("%{} format: a number is required, not {}", type, type_name(value));
+  }
+
+  static std::string character(const Value& value) {
+    require_defined(value);
+    if (value.string() != nullptr && text_length(*value.string()) == 1) return *value.string();
+    constexpr std::int64_t kLast = 0x10FFFF;
+    if (value.integer() == nullptr || *value.integer() < 0 || *value.integer() > kLast)
+      throw Failure("%c requires int or char");
+    std::string text;
+    append_utf8(text, static_cast<char32_t>(*value.integer()));
+    return text;
   }
 
   std::string print_integer(const Value& value, FormatSpec spec) {

@@ -243,15 +243,25 @@ Value Interpreter::call_loop(const LoopState& loop, const Arguments& arguments) 
   return std::exchange(output_, std::move(outer));
 }
 
-void Interpreter::check_arguments(const MacroDefinition& definition, const Arguments& arguments) const {
+namespace {
+
+// Whether `name` is a parameter that no positional argument has taken.
+bool is_free_parameter(const MacroDefinition& definition, const Arguments& arguments, std::string_view name) {
   const auto& parameters = definition.parameters;
-  if (arguments.positional.size() > parameters.size() && !definition.uses.varargs)
-    throw failure("macro '{}' takes not more than {} argument(s)", definition.name, parameters.size());
+  const auto place = std::ranges::find(parameters, name, &MacroDefinition::Parameter::name);
+  return place != parameters.end() &&
+         std::cmp_greater_equal(place - parameters.begin(), arguments.positional.size());
+}
+
+}  // namespace
+
+void Interpreter::check_arguments(const MacroDefinition& definition, const Arguments& arguments) const {
+  const auto& [varargs, kwargs, caller] = definition.uses;
+  if (arguments.positional.size() > definition.parameters.size() && !varargs)
+    throw failure("macro '{}' takes not more than {} argument(s)", definition.name,
+                  definition.parameters.size());
   for (const auto& [name, value] : arguments.named) {
-    const auto place = std::ranges::find(parameters, name, &MacroDefinition::Parameter::name);
-    const auto position = static_cast<std::size_t>(place - parameters.begin());
-    const bool is_free = place != parameters.end() && position >= arguments.positional.size();
-    if (!is_free && !definition.uses.kwargs && !(name == "caller" && definition.uses.caller))
+    if (!is_free_parameter(definition, arguments, name) && !kwargs && !(name == "caller" && caller))
       throw failure("macro '{}' takes no keyword argument '{}'", definition.name, name);
   }
 }
@@ -259,15 +269,12 @@ void Interpreter::check_arguments(const MacroDefinition& definition, const Argum
 void Interpreter::bind_parameters(const MacroDefinition& definition, const Arguments& arguments) {
   check_arguments(definition, arguments);
   const auto& parameters = definition.parameters;
-  const auto is_parameter = [&](const std::string& name) {
-    return std::ranges::find(parameters, name, &MacroDefinition::Parameter::name) != parameters.end();
-  };
   if (definition.uses.caller) scope_->set("caller", Value::undefined("No caller defined"));
   std::vector<Dict::Entry> rest;
   for (const auto& [name, value] : arguments.named) {
     if (name == "caller" && definition.uses.caller) {
       scope_->set(name, value);
-    } else if (!is_parameter(name)) {
+    } else if (!is_free_parameter(definition, arguments, name)) {
       rest.emplace_back(name, value);
     }
   }

@@ -2,6 +2,7 @@
 #include <utf8proc.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "text/jinja/format_spec.h"
 #include "text/jinja/interpreter.h"
@@ -66,10 +67,41 @@ Value partition(Interpreter& interpreter, const Value& self, const Arguments& ar
   return make_tuple({text.substr(0, at), separator, text.substr(at + separator.size())});
 }
 
+// text[start:end], by the arguments at `position` and behind it, and where it begins; null where `start` is
+// beyond the text, where Python finds nothing, not even an empty string.
+struct Region {
+  std::string_view text;
+  std::int64_t begin = 0;  // characters before it
+};
+std::optional<Region> region_of(Interpreter& interpreter, const Value& self, const Arguments& arguments,
+                                std::size_t position) {
+  arguments.at_most(position + 2);
+  std::string_view text = *self.string();
+  if (arguments.positional.size() <= position) return Region{text};
+  interpreter.budget().read(text.size());
+  const std::int64_t length = text_length(text);
+  const auto bound = [&](std::size_t i, std::string_view name, std::int64_t open) {
+    const std::int64_t given = arguments.integer_or(i, name, open);
+    return std::clamp<std::int64_t>(given < 0 ? given + length : given, 0, length + 1);
+  };
+  const std::int64_t start = bound(position, "start", 0);
+  const std::int64_t end = std::min(bound(position + 1, "end", length), length);
+  if (start > end) return std::nullopt;
+  const auto byte_of = [&](std::int64_t characters_before) {
+    std::size_t byte = 0;
+    for (std::int64_t i = 0; i < characters_before; ++i) byte += character_size(text.substr(byte));
+    return byte;
+  };
+  const std::size_t begin = byte_of(start);
+  return Region{text.substr(begin, byte_of(end) - begin), start};
+}
+
 // startswith and endswith take one string or a tuple of them.
 template <bool at_end>
 Value has_affix(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
-  const std::string& text = *self.string();
+  const auto part = region_of(interpreter, self, arguments, 1);
+  if (!part) return false;
+  const std::string_view text = part->text;
   const auto matches = [&](const Value& affix) {
     require_defined(affix);
     if (affix.string() == nullptr) throw failure("a prefix or suffix must be str, not {}", type_name(affix));
@@ -102,18 +134,20 @@ Value replace_text(Interpreter& interpreter, const Value& self, const Arguments&
 }
 
 Value count_text(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
+  const std::string_view wanted = arguments.text(0, "sub");
   interpreter.budget().read(self.string()->size());
-  return count_occurrences(*self.string(), arguments.text(0, "sub"));
+  const auto part = region_of(interpreter, self, arguments, 1);
+  return part ? count_occurrences(part->text, wanted) : std::int64_t{0};
 }
 
 template <bool from_right, bool must_exist>
 Value find_text(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
-  const std::string_view text = *self.string();
-  const std::string_view part = arguments.text(0, "sub");
-  arguments.at_most(1);
-  interpreter.budget().read(text.size());
-  const std::size_t at = from_right ? text.rfind(part) : text.find(part);
-  if (at != std::string_view::npos) return text_length(text.substr(0, at));
+  const std::string_view wanted = arguments.text(0, "sub");
+  interpreter.budget().read(self.string()->size());
+  if (const auto part = region_of(interpreter, self, arguments, 1)) {
+    const std::size_t at = from_right ? part->text.rfind(wanted) : part->text.find(wanted);
+    if (at != std::string_view::npos) return part->begin + text_length(part->text.substr(0, at));
+  }
   if (must_exist) throw Failure("substring not found");
   return std::int64_t{-1};
 }
@@ -193,6 +227,25 @@ Value is_cased_as(Interpreter& interpreter, const Value& self, const Arguments&)
   return map(text) == text && to_lower(text) != to_upper(text);
 }
 
+Value is_ascii(Interpreter& interpreter, const Value& self, const Arguments&) {
+  interpreter.budget().read(self.string()->size());
+  return std::ranges::all_of(*self.string(), [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+}
+
+Value expand_tabs(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
+  const std::int64_t tab = std::clamp<std::int64_t>(arguments.integer_or(0, "tabsize", 8), 0, 1000);
+  std::string result;
+  std::int64_t column = 0;
+  for (const std::string_view character : characters(*self.string())) {
+    const std::int64_t spaces = character == "\t" && tab > 0 ? tab - column % tab : 0;
+    interpreter.budget().grow_string(result.size(), character.size() + static_cast<std::size_t>(spaces));
+    if (character != "\t") result += character;
+    result.append(static_cast<std::size_t>(spaces), ' ');
+    column = character == "\n" || character == "\r" ? 0 : column + (character == "\t" ? spaces : 1);
+  }
+  return result;
+}
+
 Value dict_get(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
   interpreter.budget().spend(1 + self.dict()->entries.size() / 8);
   if (const Value* found = self.dict()->find(arguments.require(0, "key"))) return *found;
@@ -220,6 +273,7 @@ Value copy(Interpreter&, const Value& self, const Arguments&) {
 
 Value sequence_count(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
   const Value& wanted = arguments.require(0, "value");
+  arguments.at_most(1);
   return static_cast<std::int64_t>(std::ranges::count_if(
       self.sequence()->items, [&](const Value& item) { return equals(item, wanted, interpreter.budget()); }));
 }
@@ -239,11 +293,13 @@ constexpr NamedBuiltin kStringMethods[] = {
     {"center", pad_text<Side::kBoth>},
     {"count", count_text},
     {"endswith", has_affix<true>},
+    {"expandtabs", expand_tabs},
     {"find", find_text<false, false>},
     {"format", format_braces},
     {"index", find_text<false, true>},
     {"isalnum", all_are<is_alphanumeric>},
     {"isalpha", all_are<is_alpha>},
+    {"isascii", is_ascii},
     {"isdecimal", all_are<is_decimal>},
     {"isdigit", all_are<is_decimal>},
     {"islower", is_cased_as<to_lower>},
@@ -268,6 +324,7 @@ constexpr NamedBuiltin kStringMethods[] = {
     {"splitlines", split_text_lines},
     {"startswith", has_affix<false>},
     {"strip", strip_text<strip>},
+    {"swapcase", map_text<swap_case>},
     {"title", map_text<title_case>},
     {"upper", map_text<to_upper>},
     {"zfill", zero_fill},

@@ -291,7 +291,7 @@ Value slice(const Value& object, const Value& start, const Value& stop, const Va
   }
   const Sequence* sequence = object.sequence();
   if (sequence == nullptr || sequence->kind == Sequence::Kind::kGenerator) {
-    return Value::undefined(fmt::format("'{}' object is not subscriptable", type_name(object)));
+    throw failure("'{}' object is not subscriptable", type_name(object));
   }
   std::vector<Value> items;
   const auto size = static_cast<std::int64_t>(sequence->items.size());

@@ -238,6 +238,13 @@ std::string title_case(std::string_view text) {
   });
 }
 
+std::string swap_case(std::string_view text) {
+  return map_characters(text, [](std::string& result, char32_t code_point) {
+    const bool upper = utf8proc_category(static_cast<utf8proc_int32_t>(code_point)) == UTF8PROC_CATEGORY_LU;
+    upper ? append_lower(result, code_point) : append_upper(result, code_point);
+  });
+}
+
 std::vector<std::string_view> split(std::string_view text, std::string_view separator, std::int64_t limit) {
   if (separator.empty()) return split_at_space(text, limit);
   std::vector<std::string_view> parts;

@@ -26,6 +26,7 @@ std::string to_lower(std::string_view text);
 std::string to_upper(std::string_view text);
 std::string capitalize(std::string_view text);
 std::string title_case(std::string_view text);
+std::string swap_case(std::string_view text);
 
 /// text.split(separator, limit); an empty separator splits at runs of white space. A negative limit is none.
 std::vector<std::string_view> split(std::string_view text, std::string_view separator, std::int64_t limit);

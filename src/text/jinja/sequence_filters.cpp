@@ -18,6 +18,11 @@ std::vector<Value> elements(Interpreter& interpreter, const Value& self) {
   return items->items;
 }
 
+// The same for filters that take what is false for an empty list.
+std::vector<Value> elements_if_true(Interpreter& interpreter, const Value& self) {
+  return is_true(self) ? elements(interpreter, self) : std::vector<Value>();
+}
+
 // "a.b.0" of `item`, as the attribute argument of filters means it; an integer is an index.
 Value follow(Interpreter& interpreter, const Value& item, const Value& path) {
   if (path.string() == nullptr) return interpreter.get_item(item, path);
@@ -120,10 +125,26 @@ void sort_by(Interpreter& interpreter, std::vector<Value>& items, const Key& key
   for (std::size_t i = 0; i < items.size(); ++i) items[i] = std::move(keyed[i].second);
 }
 
+// The key of attribute='a,b': first by a, then by b. Equal where both lack it.
+Key make_sort_key(Interpreter& interpreter, const Value* attribute, bool case_sensitive) {
+  if (attribute == nullptr || attribute->is_none()) return make_key(interpreter, nullptr, case_sensitive);
+  std::vector<Value> names;
+  if (attribute->string() != nullptr) {
+    for (const std::string_view name : split(*attribute->string(), ",", -1)) names.emplace_back(name);
+  } else {
+    names.push_back(*attribute);
+  }
+  return [&interpreter, names = std::move(names), case_sensitive](const Value& item) {
+    std::vector<Value> keys;
+    for (const Value& name : names) keys.push_back(make_key(interpreter, &name, case_sensitive)(item));
+    return make_list(std::move(keys));
+  };
+}
+
 Value sort(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
   std::vector<Value> result = elements(interpreter, self);
-  const Key key =
-      make_key(interpreter, arguments.find(2, "attribute"), arguments.truth_or(1, "case_sensitive", false));
+  const Key key = make_sort_key(interpreter, arguments.find(2, "attribute"),
+                                arguments.truth_or(1, "case_sensitive", false));
   sort_by(interpreter, result, key, arguments.truth_or(0, "reverse", false));
   return make_list(std::move(result));
 }
@@ -182,7 +203,7 @@ Value sum(Interpreter& interpreter, const Value& self, const Arguments& argument
 }
 
 Value map(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
-  std::vector<Value> result = elements(interpreter, self);
+  std::vector<Value> result = elements_if_true(interpreter, self);
   if (arguments.positional.empty()) {
     const Value& attribute = arguments.require(0, "attribute");
     const Value* fallback = arguments.find(1, "default");
@@ -214,7 +235,7 @@ Value select(Interpreter& interpreter, const Value& self, const Arguments& argum
     rest.positional.assign(arguments.positional.begin() + kName + 1, arguments.positional.end());
   }
   std::vector<Value> result;
-  for (Value& item : elements(interpreter, self)) {
+  for (Value& item : elements_if_true(interpreter, self)) {
     const Value tested = by_attribute ? follow(interpreter, item, *attribute) : item;
     const bool passes = test != nullptr ? test(interpreter, tested, rest) : is_true(tested);
     if (passes == keep) result.push_back(std::move(item));
@@ -224,14 +245,19 @@ Value select(Interpreter& interpreter, const Value& self, const Arguments& argum
 
 Value group_by(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
   const Value& attribute = arguments.require(0, "attribute");
-  const Key key = make_key(interpreter, &attribute, arguments.truth_or(2, "case_sensitive", false));
+  const Value* fallback = arguments.find(1, "default");
+  const auto grouper_of = [&](const Value& item) {
+    Value found = follow(interpreter, item, attribute);
+    return found.is_undefined() && fallback != nullptr ? *fallback : found;
+  };
+  const Key lower = make_key(interpreter, nullptr, arguments.truth_or(2, "case_sensitive", false));
+  const Key key = [&](const Value& item) { return lower(grouper_of(item)); };
   std::vector<Value> sorted = elements(interpreter, self);
   sort_by(interpreter, sorted, key, false);
   std::vector<std::pair<Value, std::vector<Value>>> groups;
   for (const Value& item : sorted) {
-    if (groups.empty() || !equals(key(groups.back().second.front()), key(item), interpreter.budget())) {
-      groups.emplace_back(follow(interpreter, item, attribute), std::vector<Value>());
-    }
+    if (groups.empty() || !equals(key(groups.back().second.front()), key(item), interpreter.budget()))
+      groups.emplace_back(grouper_of(item), std::vector<Value>());
     groups.back().second.push_back(item);
   }
   std::vector<Value> result;

@@ -59,24 +59,20 @@ bool is_sequence(Interpreter&, const Value& self, const Arguments&) {
   return self.string() != nullptr || self.dict() != nullptr || self.is_undefined();
 }
 
-std::int64_t require_integer(const Value& value) {
-  require_defined(value);
-  if (value.boolean() != nullptr) return *value.boolean() ? 1 : 0;
-  if (value.integer() == nullptr) throw failure("an integer is needed, not {}", type_name(value));
-  return *value.integer();
+// self % divisor == remainder, of any numbers.
+bool leaves(Interpreter& interpreter, const Value& self, const Value& divisor, std::int64_t remainder) {
+  return equals(apply(BinaryOperator::kModulo, self, divisor, interpreter.budget()), remainder,
+                interpreter.budget());
 }
 
-bool is_even(Interpreter&, const Value& self, const Arguments&) {
-  return require_integer(self) % 2 == 0;
+bool is_even(Interpreter& interpreter, const Value& self, const Arguments&) {
+  return leaves(interpreter, self, std::int64_t{2}, 0);
 }
-bool is_odd(Interpreter&, const Value& self, const Arguments&) {
-  return require_integer(self) % 2 != 0;
+bool is_odd(Interpreter& interpreter, const Value& self, const Arguments&) {
+  return leaves(interpreter, self, std::int64_t{2}, 1);
 }
-
-bool is_divisible_by(Interpreter&, const Value& self, const Arguments& arguments) {
-  const std::int64_t divisor = require_integer(arguments.require(0, "num"));
-  if (divisor == 0) throw Failure("integer modulo by zero");
-  return divisor == -1 || require_integer(self) % divisor == 0;
+bool is_divisible_by(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
+  return leaves(interpreter, self, arguments.require(0, "num"), 0);
 }
 
 template <Comparison op>

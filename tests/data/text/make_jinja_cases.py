@@ -28,6 +28,7 @@ VARIABLES = {
     "people": [{"name": "Zoe", "age": 30, "tags": {"x": 1}}, {"name": "adam", "age": 25, "tags": {"x": 2}},
                {"name": "Bob", "age": 30, "tags": {"x": 0}}],
     "quote": "it's \"q\" \\ \t \u00a0 \u200b é 🦆",
+    "tree": [{"v": 1, "c": [{"v": 2, "c": []}, {"v": 3, "c": [{"v": 4, "c": []}]}]}, {"v": 5, "c": []}],
     "messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "yo"}],
 }
 
@@ -85,6 +86,17 @@ TEMPLATES = r"""
 {% for x in l %}{{ loop.index }}{{ loop.index0 }}{{ loop.revindex }}{{ loop.revindex0 }}{{ loop.first }}{{ loop.last }}{{ loop.length }}{{ loop.previtem }}{{ loop.nextitem }}{{ loop.cycle('a', 'b') }}{{ loop.depth }} {% endfor %}
 {% for x in l if x > 1 %}{{ loop.index }}/{{ loop.length }}:{{ x }} {% else %}none{% endfor %}{% for x in [] %}{% else %}empty{% endfor %}{% for x in missing %}{% else %}undef{% endfor %}
 {% for x in range(5) %}{% if x == 1 %}{% continue %}{% endif %}{% if x == 3 %}{% break %}{% endif %}{{ x }}{% endfor %} {{ range(3)|list }} {{ range(1, 10, 3)|list }} {{ range(5, 0, -2)|list }}
+{% for x in tree recursive %}{{ x.v }}:{{ loop.depth }}{{ loop.depth0 }}{% if x.c %}({{ loop(x.c) }}){% endif %}{% endfor %} {% for x in [[1,[2]],3] if x recursive %}{{ x if x is number else loop(x) }}{% else %}none{% endfor %}
+{% for x in [1,1,2,2,1] %}{{ loop.changed(x) }}{% endfor %} {% for x in [1,2] %}{{ loop.changed(loop.first, 'a') }}{% endfor %}
+{% macro v(a) %}{{ a }}{{ varargs }}{{ kwargs }}{% endmacro %}{{ v(1, 2, 3, b=4) }}{{ v(1, a=2) }}{{ v(*[1,2], **{'k': 5}) }}{% macro c() %}{{ caller is defined }}{% endmacro %}{{ c() }}{% call c() %}{% endcall %}
+{{ '%5d|%-5s|%05.1f|%+d|%x|%X|%o|%e|%g|%c%c|%r|%.2s|%3s|% d|%#x|%*d' % (42, 'ab', 3.14159, 7, 255, 255, 8, 12345.678, 0.0001, 65, 'b', 'q', 'abc', 'z', 5, 255, 4, 7) }} {{ '%(a)s-%(b)03d' % {'a': 'x', 'b': 7} }} {{ '%s' % [1, 2] }} {{ '%d' % 3.99 }} {{ '%5.1f%%' % 12.345 }}
+{{ '{:>8}|{:<8}|{:^9}|{:*^7}|{:08.2f}|{:+d}|{:,}|{:_}'.format('a', 'b', 'c', 'd', 3.14159, 5, 1234567, 1234567) }} {{ '{:x} {:#x} {:b} {:o} {:e} {:.3g} {:.1%} {:,.2f}'.format(255, 255, 5, 8, 12345.678, 0.00012345, 0.256, 1234567.891) }}
+{{ '{!r} {!s:>4} {0[a]}'.format('q', 'z', **{}) if false else '{0!r} {1!s:>4} {2[a]} {2.b} {3[0]}'.format('q', 'z', {'a': 1, 'b': 2}, [9]) }} {{ '{:.3}|{:10}|{:10}|{:5}|{:.2}|{:=+6}'.format('abcdef', 'x', 7, true, 3.14159, -4) }}
+{{ [1,2,3,4,5,6,7]|slice(3)|list }} {{ [1,2,3,4]|slice(3, 'x')|list }} {{ {'class': 'a b', 'id': none, 'n': 3, 'q': '<"'}|xmlattr }}|{{ {'a': 1}|xmlattr(false) }} {{ {'a b': 'c/d', 'e': 1}|urlencode }} {{ [('x', 'y z')]|urlencode }}
+{{ 1|filesizeformat }} {{ 999|filesizeformat }} {{ 1500|filesizeformat }} {{ 1500|filesizeformat(true) }} {{ 123456789|filesizeformat }} {{ 1073741824|filesizeformat(true) }} {{ '2048'|filesizeformat(true) }}
+{{ people|sort(attribute='age,name')|map(attribute='name')|join(',') }} {{ people|sort(attribute='nope')|length }} {{ people|groupby('zip', default='-')|map('first')|list }} {{ 0|map('upper')|list }} {{ none|select|list }}
+{{ 'aBc'.swapcase() }} {{ 'a\tbc\td'.expandtabs(4) }} {{ 'abc'.isascii() }} {{ 'é'.isascii() }} {{ s.find('l', 4) }} {{ s.rfind('l', 0, 5) }} {{ s.count('l', 3) }} {{ s.startswith('ell', 1) }} {{ s.endswith('ell', 0, 4) }} {{ s.find('', 99) }} {{ 'aöb'.find('b', 1) }}
+{{ 0.5 is odd }} {{ 3.0 is odd }} {{ true is odd }} {{ 6.0 is divisibleby(3) }} {{ true|round }} {{ '%s' % none }} {{ 9223372036854775807 }} {{ -9223372036854775807 - 1 }}
 {% for a in [1,2] %}{% for b in [1,2] %}{{ loop.index }}{{ loop.depth }}{% endfor %}{{ loop.index }} {% endfor %}
 {% for a, (b, c) in [(1, (2, 3))] %}{{ a }}{{ b }}{{ c }}{% endfor %}{% set x, y = 1, 2 %}{{ x }}{{ y }}{% set z = 1, 2 %}{{ z }}
 {% set x = 1 %}{% for i in [1,2] %}{{ x }}{% set x = x + 1 %}{{ x }}{% endfor %}{{ x }} {% if true %}{% set x = 9 %}{% endif %}{{ x }}
@@ -136,6 +148,11 @@ ERRORS = [
     "{{ l is notest }}", "{% set x.y = 1 %}", "{% set d.y = 1 %}", "{{ l|items|list }}", "{{ l|map('upper')|length }}", "{{ [1, 'a']|sort }}",
     "{{ ''.join([1]) }}", "{{ 'a'.split('') }}", "{{ 'a'.index('b') }}", "{{ range(1000000) }}", "{{ {[1]: 2} }}", "{{ s[::0] }}",
     "{% macro m(a) %}{% endmacro %}{{ m(1, 2) }}", "{% macro m(a) %}{% endmacro %}{{ m(b=2) }}", "{{ '%d' % 'a' }}", "{{ '%s %s' % 'a' }}",
+    "{% for x in [1] %}{{ loop([2]) }}{% endfor %}", "{% macro m() %}{% endmacro %}{% call m() %}{% endcall %}", "{% macro m(a) %}{% endmacro %}{{ m(1, a=2) }}",
+    "{% macro m() %}{{ caller() }}{% endmacro %}{{ m() }}", "{{ '{:d}'.format('a') }}", "{{ '{:x}'.format(1.5) }}", "{{ '{} {}'.format(1) }}",
+    "{{ '{0} {}'.format(1, 2) }}", "{{ '{x}'.format(y=1) }}", "{{ '{'.format(1) }}", "{{ '}'.format(1) }}", "{{ '{:5}'.format(none) }}", "{{ '%z' % 1 }}", "{{ '%(a)s' % 1 }}",
+    "{{ '%(a)s' % {'b': 1} }}", "{{ '%c' % 'ab' }}", "{{ '%d' % none }}", "{{ '%5' % 1 }}", "{{ n[1:] }}", "{{ f[:2] }}", "{{ l|indent }}", "{{ missing|filesizeformat }}",
+    "{{ {'a b': 1}|xmlattr }}", "{{ l.count(1, 2) }}", "{{ l|wordless }}", "{{ 'x'.nomethod() }}",
     # syntax
     "{{ }}", "{{ 1 + }}", "{% if %}{% endif %}", "{% if true %}", "{% endif %}", "{% for x %}{% endfor %}", "{{ 'a }}", "{{ (1 }}",
     "{{ 1 ) }}", "{% nosuchtag %}", "{# open", "{% raw %} x", "{{ a b }}", "{{ 1 2 }}", "{% set %}", "{% macro %}{% endmacro %}", "{{ a. }}",
