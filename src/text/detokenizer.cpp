@@ -11,7 +11,9 @@ namespace eider {
 Detokenizer::Detokenizer(const Tokenizer& tokenizer, bool at_text_start, ControlTokens control_tokens)
     : tokenizer_(&tokenizer),
       leading_space_(at_text_start ? tokenizer.leading_space() : LeadingSpace::kKept),
-      control_tokens_(control_tokens) {}
+      control_tokens_(control_tokens) {
+  if (tokenizer.vocabulary().clean_up_spaces) cleaner_.emplace();
+}
 
 std::string Detokenizer::push(TokenId id) {
   std::string_view bytes = tokenizer_->bytes(id);
@@ -22,7 +24,11 @@ std::string Detokenizer::push(TokenId id) {
     const auto is_dropped = [rule](char c) { return c == ' ' && rule == LeadingSpace::kFirstTokenBared; };
     std::ranges::remove_copy_if(bytes, std::back_inserter(held_), is_dropped);
   }
+  std::string certain = take_whole_characters();
+  return cleaner_ ? cleaner_->push(certain) : certain;
+}
 
+std::string Detokenizer::take_whole_characters() {
   std::string certain;
   std::string_view rest = held_;
   while (!rest.empty()) {
@@ -42,7 +48,8 @@ std::string Detokenizer::push(TokenId id) {
 std::string Detokenizer::finish() {
   // What is held is one truncated character, hence one maximal ill-formed subsequence.
   const bool truncated = !std::exchange(held_, {}).empty();
-  return truncated ? std::string(kReplacementUtf8) : std::string();
+  const std::string_view tail = truncated ? kReplacementUtf8 : std::string_view();
+  return cleaner_ ? cleaner_->push(tail) + cleaner_->finish() : std::string(tail);
 }
 
 }  // namespace eider

@@ -126,6 +126,7 @@ struct Vocabulary {
   bool add_eos = false;
   bool add_space_prefix = false;
   LeadingSpace leading_space = LeadingSpace::kKept;
+  bool clean_up_spaces = false;  ///< decoding drops spaces before punctuation (SpaceCleaner)
 
   std::string chat_template;  ///< Jinja source, empty when the checkpoint has none
 

@@ -84,6 +84,8 @@ Status apply_tokenizer_config(const json& config, AddSpecialRule rule, Vocabular
     EIDER_TRY(const auto add_eos, read_flag(config, "add_eos_token"));
     vocabulary.add_bos = add_bos.value_or(vocabulary.add_bos);
     vocabulary.add_eos = add_eos.value_or(vocabulary.add_eos);
+    EIDER_TRY(const auto clean_up, read_flag(config, "clean_up_tokenization_spaces"));
+    vocabulary.clean_up_spaces = clean_up.value_or(false);
   }
   return {};
 }

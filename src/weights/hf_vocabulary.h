@@ -8,10 +8,12 @@
 
 namespace eider {
 
-/// Who says whether BOS and EOS are added to a text.
+/// Whose rules a text is encoded and decoded by: those of the tokenizers package, which reads tokenizer.json
+/// alone, or of transformers.
 enum class AddSpecialRule : bool {
   kPostProcessor,   ///< tokenizer.json alone
-  kTokenizerConfig  ///< tokenizer_config.json's add_bos_token and add_eos_token, where it has them
+  kTokenizerConfig  ///< tokenizer_config.json's add_bos_token, add_eos_token and
+                    ///< clean_up_tokenization_spaces, where it has them
 };
 
 /// Reads `tokenizer_path`, a tokenizer.json, and what is there beside it: tokenizer_config.json (bos, eos,

@@ -81,6 +81,23 @@ TEST(TokenizerJson, NamesWhatItCannotFollow) {
             "post_processor.special_tokens.<s>.ids: expected the id of one token");
 }
 
+// DeepSeek V3's directory: the tokenizers package adds no BOS, transformers does.
+TEST(HfVocabulary, TheLoneFileFollowsItsPostProcessorAndTheDirectoryItsConfiguration) {
+  Json tokenizer = small_tokenizer();
+  tokenizer["post_processor"] = {{"type", "ByteLevel"}};
+  const test::TempDir folder;
+  const std::string path = folder.write("tokenizer.json", tokenizer.dump());
+  folder.write("tokenizer_config.json",
+               R"({"add_bos_token": true, "bos_token": "<s>", "clean_up_tokenization_spaces": true})");
+  const auto alone = read_hf_vocabulary(path, AddSpecialRule::kPostProcessor);
+  ASSERT_TRUE(alone.ok()) << alone.error().message();
+  EXPECT_FALSE(alone->add_bos || alone->clean_up_spaces);
+  const auto directory = read_hf_vocabulary(path, AddSpecialRule::kTokenizerConfig);
+  ASSERT_TRUE(directory.ok()) << directory.error().message();
+  EXPECT_TRUE(directory->add_bos && directory->clean_up_spaces);
+  EXPECT_EQ(directory->bos, 6);
+}
+
 TEST(HfVocabulary, FilesBesideItNameTokensAndTheTemplate) {
   const test::TempDir folder;
   const std::string path = folder.write("tokenizer.json", small_tokenizer().dump());
