@@ -83,10 +83,11 @@ std::optional<Value> element(const Value& object, std::int64_t index, Budget& bu
   };
   if (const std::string* text = object.string()) {
     budget.read(text->size());
-    budget.allocate(text->size());
-    const std::vector<std::string_view> parts = characters(*text);
-    const auto place = at(parts.size());
-    return place ? std::optional<Value>(parts[*place]) : std::nullopt;
+    auto place = at(static_cast<std::size_t>(text_length(*text)));
+    if (!place) return std::nullopt;
+    std::string_view rest = *text;
+    for (; *place > 0; --*place) rest.remove_prefix(character_size(rest));
+    return rest.substr(0, character_size(rest));
   }
   const Sequence* sequence = object.sequence();
   if (sequence == nullptr || sequence->kind == Sequence::Kind::kGenerator) return std::nullopt;

@@ -109,9 +109,10 @@ Value file_size(Interpreter& interpreter, const Value& self, const Arguments& ar
   if (number.floating() == nullptr)
     throw failure("could not convert {} to float", to_repr(self, interpreter.budget()));
   const double bytes = *number.floating();
+  if (!std::isfinite(bytes)) throw failure("cannot convert float {} to integer", format_float(bytes));
   const double base = binary ? 1024 : 1000;
   if (bytes == 1) return "1 Byte";
-  if (bytes < base) return fmt::format("{} Bytes", static_cast<std::int64_t>(bytes));
+  if (bytes < base) return fmt::format("{:.0f} Bytes", std::trunc(bytes));
   const std::string_view prefixes = binary ? "KMGTPEZY" : "kMGTPEZY";
   double unit = base;
   std::size_t i = 0;
@@ -134,6 +135,7 @@ Value indent(Interpreter& interpreter, const Value& self, const Arguments& argum
                                                ' ');
   const bool first = arguments.truth_or(1, "first", false);
   const bool blank = arguments.truth_or(2, "blank", false);
+  interpreter.budget().make_string(require_text(self).size());
   const std::string text = require_text(self) + "\n";
   std::string result;
   bool is_first = true;

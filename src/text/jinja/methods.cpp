@@ -236,7 +236,9 @@ Value expand_tabs(Interpreter& interpreter, const Value& self, const Arguments& 
   const std::int64_t tab = std::clamp<std::int64_t>(arguments.integer_or(0, "tabsize", 8), 0, 1000);
   std::string result;
   std::int64_t column = 0;
-  for (const std::string_view character : characters(*self.string())) {
+  for (std::string_view rest = *self.string(); !rest.empty();) {
+    const std::string_view character = rest.substr(0, character_size(rest));
+    rest.remove_prefix(character.size());
     const std::int64_t spaces = character == "\t" && tab > 0 ? tab - column % tab : 0;
     interpreter.budget().grow_string(result.size(), character.size() + static_cast<std::size_t>(spaces));
     if (character != "\t") result += character;

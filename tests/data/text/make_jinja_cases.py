@@ -151,7 +151,7 @@ ERRORS = [
     "{% for x in [1] %}{{ loop([2]) }}{% endfor %}", "{% macro m() %}{% endmacro %}{% call m() %}{% endcall %}", "{% macro m(a) %}{% endmacro %}{{ m(1, a=2) }}",
     "{% macro m() %}{{ caller() }}{% endmacro %}{{ m() }}", "{{ '{:d}'.format('a') }}", "{{ '{:x}'.format(1.5) }}", "{{ '{} {}'.format(1) }}",
     "{{ '{0} {}'.format(1, 2) }}", "{{ '{x}'.format(y=1) }}", "{{ '{'.format(1) }}", "{{ '}'.format(1) }}", "{{ '{:5}'.format(none) }}", "{{ '%z' % 1 }}", "{{ '%(a)s' % 1 }}",
-    "{{ '%(a)s' % {'b': 1} }}", "{{ '%c' % 'ab' }}", "{{ '%d' % none }}", "{{ '%5' % 1 }}", "{{ n[1:] }}", "{{ f[:2] }}", "{{ l|indent }}", "{{ missing|filesizeformat }}",
+    "{{ '%(a)s' % {'b': 1} }}", "{{ '%c' % 'ab' }}", "{{ '%d' % none }}", "{{ '%5' % 1 }}", "{{ n[1:] }}", "{{ f[:2] }}", "{{ n|indent }}", "{{ missing|filesizeformat }}",
     "{{ {'a b': 1}|xmlattr }}", "{{ l.count(1, 2) }}", "{{ l|wordless }}", "{{ 'x'.nomethod() }}",
     # syntax
     "{{ }}", "{{ 1 + }}", "{% if %}{% endif %}", "{% if true %}", "{% endif %}", "{% for x %}{% endfor %}", "{{ 'a }}", "{{ (1 }}",
