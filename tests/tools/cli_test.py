@@ -383,8 +383,8 @@ class EndingTest(CommandLineTest):
 class InspectTest(CommandLineTest):
     def test_tiny_model(self) -> None:
         context = 1000
-        finished = eider("inspect", "-m", self.model, "-c", context, "--kv-type", "f32", "--json")
-        shown = json.loads(finished.stdout)
+        flags = ("inspect", "-m", self.model, "-c", context, "--kv-type", "f32", "--json", "--backend")
+        shown = json.loads(eider(*flags, "reference").stdout)
         self.assertEqual(shown["architecture"], "llama")
         self.assertEqual(shown["parameters"], tiny_model.parameters())
         self.assertEqual(shown["formats"], [{"format": "F32", "tensors": len(tiny_model.tensor_shapes()),
@@ -398,6 +398,10 @@ class InspectTest(CommandLineTest):
                          positions * 2 * 4 * tiny_model.LAYERS * tiny_model.KV_HEADS * tiny_model.HEAD_DIM)
         self.assertEqual(memory["weights"], 4 * tiny_model.parameters())
         self.assertEqual(memory["total"], memory["kv_cache"] + memory["weights"] + memory["working"])
+        # The cpu backend packs weights, and those need no memory where the file is mapped.
+        packing = json.loads(eider(*flags, "cpu").stdout)["memory"]
+        self.assertLess(packing["weights"], memory["weights"])
+        self.assertGreater(packing["weights"] + packing["working"], memory["weights"])
         # Tied embeddings: the head reads all of the table, the embedding one row of it.
         self.assertEqual(shown["bytes_per_token"], 4 * (tiny_model.parameters() + tiny_model.HIDDEN))
 
