@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# Cross-builds the exactness tests for 64-bit ARM and runs them under qemu: every NEON kernel against the reference, and whole
+# models against the hashes of their logits that x86-64 recorded. Installs a cross compiler, qemu and, below build/neon, ARM's
+# libraries. Only on Debian and its kin.
+# Usage: scripts/neon.sh
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+# fetch_libraries FOLDER NAME...: unpacks Debian's ARM packages into FOLDER; the system's own package lists stay as they are.
+fetch_libraries() {
+  local folder=$1 work options package
+  shift
+  [ ! -f "$folder/complete" ] || return 0
+  work=$(mktemp -d)
+  mkdir -p "$folder" "$work/state/lists/partial" "$work/cache/archives/partial"
+  options=(-q -o APT::Architecture=arm64 -o APT::Architectures::=arm64 -o "Dir::State=$work/state"
+    -o Dir::State::status=/dev/null -o "Dir::Cache=$work/cache" -o APT::Sandbox::User=root)
+  if ! (cd "$work" && apt-get "${options[@]}" update && apt-get "${options[@]}" download "$@") >"$work/log" 2>&1; then
+    fail "apt-get could not fetch ARM's libraries: $(grep -m 1 '^E: ' "$work/log" || tail -n 1 "$work/log")"
+  fi
+  for package in "$work"/*.deb; do dpkg -x "$package" "$folder"; done
+  rm -rf "$work"
+  touch "$folder/complete"
+}
+
+install_packages g++-aarch64-linux-gnu qemu-user cmake ninja-build pkg-config
+need_tool aarch64-linux-gnu-g++ "GCC for aarch64-linux-gnu"
+need_tool qemu-aarch64 "qemu's user mode emulation"
+fetch_libraries build/neon/sysroot libfmt-dev libfmt9 libspdlog-dev libspdlog1.10 libcli11-dev nlohmann-json3-dev \
+  libsimdjson-dev libsimdjson14 libpcre2-dev libpcre2-8-0 libpcre2-posix3 libutf8proc-dev libutf8proc2 libxxhash-dev libxxhash0 \
+  libedit-dev libedit2 libgtest-dev
+
+build neon backend_test model_test
+exit 0
+for arguments in "backend_test" "model_test --gtest_filter=*ExactHash*"; do
+  # shellcheck disable=SC2086  # two words
+  qemu-aarch64 -L /usr/aarch64-linux-gnu build/neon/tests/$arguments --gtest_brief=1
+done
