@@ -1,12 +1,13 @@
-// The promise of docs/NUMERICS.md on whole models: logits are equal by memcmp whatever the threads, prompt
-// chunks and batch mates, and whether a token was prefilled or decoded. The default run covers each setting
-// beside a fixed one; with EIDER_EXACTNESS=full every combination runs.
+// The promise of docs/NUMERICS.md on whole models: logits are equal by memcmp whatever the instruction set,
+// the threads, the prompt's chunks, the batch mates and whether a token was prefilled or decoded. The default
+// run has every pair of settings; with EIDER_EXACTNESS=full every model runs their full product.
 #include <gtest/gtest.h>
 
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "tests/support/covering_array.h"
 #include "tests/support/exactness.h"
 #include "tests/support/loaded_engine.h"
 #include "tests/support/random_model.h"
@@ -16,15 +17,55 @@ namespace {
 
 using test::expect_same_bits;
 using test::make_prompt;
-using test::run_in_chunks;
 
-constexpr std::int64_t kPromptTokens = 1100;  // nine KV blocks, the last one partial
+struct Settings {
+  std::string backend;
+  int threads;
+  std::int64_t chunk;
+  std::size_t batch;
+  KvType kv_type;
+};
+std::string describe(const Settings& s) {
+  return fmt::format("{}, {} threads, chunks of {}, batch of {}, KV {}", s.backend, s.threads, s.chunk,
+                     s.batch, s.kv_type == KvType::kF16 ? "F16" : "F32");
+}
 
-/// A golden model, or a random one with its matrices in `format`.
+std::vector<Settings> all_settings() {
+  std::vector<std::string> backends = {"reference"};
+  for (const std::string_view isa : cpu_isas(detect_machine())) backends.emplace_back(isa);
+  const std::vector<int> threads = {1, 2, 3, 5, 16};
+  const std::vector<std::int64_t> chunks = {1, 7, 32, 128, 512};
+  constexpr KvType kKvTypes[] = {KvType::kF16, KvType::kF32};
+  const std::vector<int> levels = {static_cast<int>(backends.size()), static_cast<int>(threads.size()),
+                                   static_cast<int>(chunks.size()), 8, 2};
+  std::vector<Settings> settings;
+  for (const std::vector<int>& row :
+       test::full_exactness_run() ? test::full_product(levels) : test::covering_array(levels)) {
+    const auto level = [&](std::size_t factor) { return static_cast<std::size_t>(row[factor]); };
+    settings.push_back(
+        {backends[level(0)], threads[level(1)], chunks[level(2)], level(3) + 1, kKvTypes[level(4)]});
+  }
+  return settings;
+}
+
+TEST(CoveringArray, HasEveryPairOfLevels) {
+  const std::vector<int> levels = {3, 1, 5, 2};
+  const std::vector<std::vector<int>> rows = test::covering_array(levels);
+  EXPECT_LT(rows.size(), 20u);  // 15 pairs of the largest two factors are the fewest
+  for (std::size_t f = 0; f < levels.size(); ++f)
+    for (std::size_t g = 0; g < f; ++g)
+      for (int a = 0; a < levels[f]; ++a)
+        for (int b = 0; b < levels[g]; ++b)
+          EXPECT_TRUE(std::ranges::any_of(rows, [&](const auto& row) { return row[f] == a && row[g] == b; }))
+              << f << ": " << a << ", " << g << ": " << b;
+}
+
+/// A golden model, or a random one with its matrices in `format`. Models of a kind share the rows of a
+/// default run.
 struct ExactCase {
   std::string model;
-  KvType kv_type;
-  std::optional<Format> format = std::nullopt;
+  std::optional<Format> format;
+  std::size_t index = 0, of_kind = 1;
 };
 void PrintTo(const ExactCase& exact, std::ostream* out) {
   *out << exact.model << (exact.format ? std::string(" ") + format_name(*exact.format) : "");
@@ -32,123 +73,113 @@ void PrintTo(const ExactCase& exact, std::ostream* out) {
 
 class Exactness : public testing::TestWithParam<ExactCase> {
  protected:
+  static constexpr std::int64_t kMostRows = 1024;  // of a step
+
   void SetUp() override {
-    if (GetParam().format) {
+    const auto& [model, format, index, of_kind] = GetParam();
+    path_ = test::golden_folder(model);
+    if (format) {
       path_ = directory_.file("model.gguf");
-      test::RandomModel(*GetParam().format, GetParam().model == "random_moe").write(path_);
-      return;
+      test::RandomModel(*format, model == "random_moe").write(path_);
     }
-    path_ = test::golden_folder(GetParam().model);
-    if (path_.empty()) GTEST_SKIP() << "golden model " << GetParam().model << " is not here";
+    if (path_.empty()) GTEST_SKIP() << "golden model " << model << " is not here";
+    // The first session has chunks of 512 and six KV blocks; the others begin and end about a block's border.
+    const std::int64_t lengths[8] = {format ? 200 : 700, 5, 131, 132, 133, 20, 300, 8};
+    for (std::uint32_t i = 0; i < 8; ++i) prompts_.push_back(make_prompt(lengths[i], i));
   }
 
-  test::LoadedEngine load(int threads, std::string_view backend = "reference") const {
-    return test::load_engine(
-        path_, threads,
-        {.context = 1300, .max_batch_tokens = 512, .max_logit_rows = 512, .kv_type = GetParam().kv_type},
-        backend);
+  test::LoadedEngine load(const Settings& settings) const {
+    const EngineOptions options{.context = 1024,
+                                .max_batch_tokens = kMostRows,
+                                .max_logit_rows = kMostRows,
+                                .kv_type = settings.kv_type};
+    return test::load_engine(path_, settings.threads, options, settings.backend);
+  }
+
+  /// The logits of each of the first settings.batch prompts, which run side by side: in chunks, but the last
+  /// four tokens one by one.
+  std::vector<std::vector<float>> run(const Settings& settings) const {
+    auto loaded = load(settings);
+    std::vector<Session> sessions;
+    for (std::size_t i = 0; i < settings.batch; ++i) sessions.push_back(loaded.engine->new_session());
+    std::vector<std::size_t> done(settings.batch);
+    std::vector<std::vector<float>> logits(settings.batch);
+    for (;;) {
+      std::vector<Chunk> chunks;
+      std::vector<std::size_t> members;
+      std::int64_t room = kMostRows;
+      for (std::size_t i = 0; i < settings.batch; ++i) {
+        const auto left = static_cast<std::int64_t>(prompts_[i].size() - done[i]);
+        const std::int64_t count =
+            std::min(left <= 4 ? std::min<std::int64_t>(left, 1) : std::min(settings.chunk, left - 4), room);
+        if (count == 0) continue;
+        chunks.push_back({&sessions[i],
+                          std::span(prompts_[i]).subspan(done[i], static_cast<std::size_t>(count)),
+                          LogitsWanted::kAll});
+        members.push_back(i);
+        room -= count;
+      }
+      if (chunks.empty()) return logits;
+      const Status status = loaded.engine->forward(chunks);
+      if (!status.ok()) throw std::runtime_error(status.error().message());
+      std::int64_t row = 0;
+      for (std::size_t c = 0; c < chunks.size(); ++c)
+        for (std::size_t token = 0; token < chunks[c].tokens.size(); ++token) {
+          const auto values = loaded.engine->logits(row++);
+          logits[members[c]].insert(logits[members[c]].end(), values.begin(), values.end());
+          ++done[members[c]];
+        }
+    }
+  }
+
+  /// The same by the reference, each prompt alone and whole.
+  std::vector<std::vector<float>> expected(KvType kv_type) const {
+    auto loaded = load({"reference", 2, kMostRows, 1, kv_type});
+    std::vector<std::vector<float>> logits;
+    for (const std::vector<TokenId>& prompt : prompts_) {
+      Session session = loaded.engine->new_session();
+      logits.push_back(test::run_in_chunks(*loaded.engine, session, prompt, kMostRows));
+    }
+    return logits;
   }
 
   test::TempDir directory_;
   std::string path_;
+  std::vector<std::vector<TokenId>> prompts_;
 };
 
-TEST_P(Exactness, ThreadsAndChunks) {
-  const std::vector<TokenId> prompt = make_prompt(kPromptTokens, 0);
-  auto first = load(1);
-  const std::int64_t vocab_size = first.engine->model().vocab_size;
-  Session session = first.engine->new_session();
-  const std::vector<float> baseline = run_in_chunks(*first.engine, session, prompt, 512);
-  for (const int threads : {1, 2, 3, 5, 16}) {
-    auto loaded = load(threads);
-    for (const std::int64_t chunk : {1, 7, 32, 128, 512}) {
-      // Chunks of 1 are decode steps, so this is also decode against prefill.
-      if (!test::full_exactness_run() && threads != 2 && chunk != 128) continue;
-      Session other = loaded.engine->new_session();
-      expect_same_bits(run_in_chunks(*loaded.engine, other, prompt, chunk), baseline, vocab_size,
-                       fmt::format("{}, {} threads, chunks of {}", GetParam().model, threads, chunk));
-    }
-  }
-}
-
-TEST_P(Exactness, InstructionSets) {
-  const std::vector<TokenId> prompt = make_prompt(kPromptTokens, 0);
-  auto reference = load(2);
-  const std::int64_t vocab_size = reference.engine->model().vocab_size;
-  Session session = reference.engine->new_session();
-  const std::vector<float> expected = run_in_chunks(*reference.engine, session, prompt, 512);
-  for (const std::string_view isa : cpu_isas(detect_machine())) {
-    for (const int threads : {1, 2, 3, 5, 16}) {
-      auto loaded = load(threads, isa);
-      for (const std::int64_t chunk : {1, 7, 32, 128, 512}) {
-        if (!test::full_exactness_run() && (threads != 3 || chunk == 32 || chunk == 128)) continue;
-        Session other = loaded.engine->new_session();
-        expect_same_bits(
-            run_in_chunks(*loaded.engine, other, prompt, chunk), expected, vocab_size,
-            fmt::format("{}, {}, {} threads, chunks of {}", GetParam().model, isa, threads, chunk));
-      }
-    }
-  }
-}
-
-TEST_P(Exactness, BatchWidths) {
-  // Eight sessions of different lengths, each first run alone; then decoded together in widths 1 to 8, and in
-  // the last step one takes five tokens beside the others' single ones.
-  const std::int64_t lengths[8] = {kPromptTokens, 1, 127, 128, 129, 20, 300, 7};
-  constexpr std::int64_t kTokensAfter = 8;
-  auto loaded = load(2);
-  Engine& engine = *loaded.engine;
-  const std::int64_t vocab_size = engine.model().vocab_size;
-  const auto row = static_cast<std::size_t>(vocab_size);
-  std::vector<std::vector<TokenId>> ids;
-  std::vector<std::vector<float>> alone;
-  for (std::uint32_t i = 0; i < 8; ++i) {
-    ids.push_back(make_prompt(lengths[i] + kTokensAfter, i));
-    Session session = engine.new_session();
-    alone.push_back(run_in_chunks(engine, session, ids[i], 512));
-  }
-  for (std::size_t width = 1; width <= 8; ++width) {
-    std::vector<Session> sessions;
-    std::vector<std::size_t> done;
-    for (std::size_t i = 0; i < width; ++i) {
-      done.push_back(static_cast<std::size_t>(lengths[i]));
-      sessions.push_back(engine.new_session());
-      run_in_chunks(engine, sessions.back(), std::span(ids[i]).first(done[i]), 512);
-    }
-    for (const std::size_t first_takes : {1, 1, 1, 5}) {
-      std::vector<Chunk> chunks;
-      for (std::size_t i = 0; i < width; ++i)
-        chunks.push_back({&sessions[i], std::span(ids[i]).subspan(done[i], i == 0 ? first_takes : 1),
-                          LogitsWanted::kLast});
-      const Status status = engine.forward(chunks);
-      ASSERT_TRUE(status.ok()) << status.error().message();
-      for (std::size_t i = 0; i < width; ++i) {
-        done[i] += chunks[i].tokens.size();
-        expect_same_bits(
-            engine.logits(static_cast<std::int64_t>(i)),
-            std::span(alone[i]).subspan((done[i] - 1) * row, row), vocab_size,
-            fmt::format("{}, width {}, session {}, position {}", GetParam().model, width, i, done[i] - 1));
-      }
-    }
+TEST_P(Exactness, PairsOfSettings) {
+  const std::vector<std::vector<float>> by_kv_type[] = {expected(KvType::kF16), expected(KvType::kF32)};
+  const auto vocab_size = static_cast<std::int64_t>(by_kv_type[0][0].size() / prompts_[0].size());
+  std::size_t row = 0;
+  for (const Settings& settings : all_settings()) {
+    if (!test::full_exactness_run() && row++ % GetParam().of_kind != GetParam().index) continue;
+    const std::vector<std::vector<float>> logits = run(settings);
+    for (std::size_t i = 0; i < logits.size(); ++i)
+      expect_same_bits(logits[i], by_kv_type[settings.kv_type == KvType::kF16 ? 0 : 1][i], vocab_size,
+                       fmt::format("{}, session {}", describe(settings), i));
   }
 }
 
 std::vector<ExactCase> cases() {
-  std::vector<ExactCase> all;
-  for (const char* model : {"llama", "qwen3_moe", "gemma3"})
-    for (const KvType kv_type : {KvType::kF16, KvType::kF32}) all.push_back({model, kv_type});
-#define EIDER_CASES(F)                                       \
-  all.push_back({"random_dense", KvType::kF16, F::kFormat}); \
-  all.push_back({"random_moe", KvType::kF16, F::kFormat});
+  std::vector<ExactCase> golden = {{"llama", {}}, {"qwen3_moe", {}}, {"gemma3", {}}}, random;
+#define EIDER_CASES(F)                            \
+  random.push_back({"random_dense", F::kFormat}); \
+  random.push_back({"random_moe", F::kFormat});
   EIDER_FORMATS(EIDER_CASES)
 #undef EIDER_CASES
+  std::vector<ExactCase> all;
+  for (std::vector<ExactCase>* kind : {&golden, &random})
+    for (std::size_t i = 0; i < kind->size(); ++i) {
+      (*kind)[i].index = i;
+      (*kind)[i].of_kind = kind->size();
+      all.push_back((*kind)[i]);
+    }
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, Exactness, testing::ValuesIn(cases()), [](const auto& param_info) {
-  const std::string kv = param_info.param.kv_type == KvType::kF16 ? "_kv_f16" : "_kv_f32";
-  return param_info.param.model +
-         (param_info.param.format ? std::string("_") + format_name(*param_info.param.format) : "") + kv;
+INSTANTIATE_TEST_SUITE_P(Models, Exactness, testing::ValuesIn(cases()), [](const auto& exact) {
+  return exact.param.model + (exact.param.format ? std::string("_") + format_name(*exact.param.format) : "");
 });
 
 }  // namespace
