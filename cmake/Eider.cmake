@@ -19,7 +19,8 @@ endif()
 # eider_layer(<folder> [<layer or library>...]): the static library of one folder of src/. A layer links only the
 # layers below it, so that the linker refuses what scripts/check_layers.py refuses.
 function(eider_layer folder)
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.cpp)
+  file(GLOB_RECURSE sources RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CONFIGURE_DEPENDS
+       ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.cpp)
   list(FILTER sources EXCLUDE REGEX "/isa/")  # folders with a CMakeLists.txt of their own
   if(NOT sources)
     add_library(eider_${folder} INTERFACE)
