@@ -35,6 +35,15 @@ bool more_than_cpus(int threads) {
   return sched_getaffinity(0, sizeof(allowed), &allowed) == 0 && threads > CPU_COUNT(&allowed);
 }
 
+/// Keeps the calling thread on one CPU, if the kernel lets it.
+void stay_on(int cpu) {
+  cpu_set_t only;
+  CPU_ZERO(&only);
+  if (cpu < 0 || cpu >= CPU_SETSIZE) return;
+  CPU_SET(cpu, &only);
+  sched_setaffinity(0, sizeof(only), &only);
+}
+
 /// Waits first by spinning, and the less so the more often that was in vain: on a busy machine the awaited
 /// thread needs the CPU that a spinning one would hold.
 class Waiter {
@@ -83,10 +92,12 @@ struct ThreadPool::State {
   const FunctionRef<void(int)>* body = nullptr;  // of the current run; null: stop
   std::vector<std::thread> workers;
 
-  void barrier() {
+  template <class Alone>
+  void barrier(Alone alone) {
     const int seen = barriers.value.load(std::memory_order_acquire);
     if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == threads) {
       arrived.store(0, std::memory_order_relaxed);  // before advance(), so before anyone can come again
+      alone();
       barriers.advance();
     } else {
       waiter.wait_while(barriers.value, seen);
@@ -99,16 +110,21 @@ struct ThreadPool::State {
       seen = runs.value.load(std::memory_order_relaxed);  // here, where the next run cannot have started yet
       if (body == nullptr) return;
       (*body)(thread);
-      barrier();
+      barrier([] {});
     }
   }
 };
 
-ThreadPool::ThreadPool(int threads) : state_(std::make_unique<State>(threads)) {
+ThreadPool::ThreadPool(int threads, std::span<const int> cpus) : state_(std::make_unique<State>(threads)) {
   EIDER_CHECK(threads >= 1);
-  state_->workers.reserve(static_cast<std::size_t>(threads - 1));
-  for (int thread = 1; thread < threads; ++thread)
-    state_->workers.emplace_back([state = state_.get(), thread] { state->work(thread); });
+  const auto count = static_cast<std::size_t>(threads);
+  state_->workers.reserve(count - 1);
+  for (std::size_t thread = 1; thread < count; ++thread)
+    state_->workers.emplace_back(
+        [state = state_.get(), thread, cpu = count <= cpus.size() ? cpus[thread] : -1] {
+          stay_on(cpu);
+          state->work(static_cast<int>(thread));
+        });
 }
 
 ThreadPool::~ThreadPool() {
@@ -125,11 +141,15 @@ void ThreadPool::run(FunctionRef<void(int thread)> body) {
   state_->body = &body;
   state_->runs.advance();
   body(0);
-  state_->barrier();
+  state_->barrier([] {});
 }
 
 void ThreadPool::barrier() {
-  state_->barrier();
+  state_->barrier([] {});
+}
+
+void ThreadPool::barrier(FunctionRef<void()> alone) {
+  state_->barrier(alone);
 }
 
 ThreadPool::Range ThreadPool::share(std::int64_t items, std::int64_t grain, int thread, int threads) {

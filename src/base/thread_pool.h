@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include "base/function_ref.h"
 
@@ -11,8 +12,10 @@ namespace eider {
 
 class ThreadPool {
  public:
-  /// `threads` >= 1 in all, the caller among them. More threads than cores is allowed (and slow).
-  explicit ThreadPool(int threads);
+  /// `threads` >= 1 in all, the caller among them. More threads than cores is allowed (and slow). Thread i
+  /// stays on CPU `cpus[i]` where there are as many of those as threads, else all run anywhere; where the
+  /// caller, thread 0, runs is its owner's to say.
+  explicit ThreadPool(int threads, std::span<const int> cpus = {});
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
@@ -26,6 +29,8 @@ class ThreadPool {
 
   /// Only inside run(), by all threads alike: returns when every thread has come here.
   void barrier();
+  /// The same; between the last thread's coming and the first one's return, one of them calls alone().
+  void barrier(FunctionRef<void()> alone);
 
   /// The fixed share [begin, end) of `items` that `thread` owns when each share is a multiple of `grain` (but
   /// the last): depends on nothing but the arguments.

@@ -1,6 +1,7 @@
 #include "base/thread_pool.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <atomic>
 #include <chrono>
@@ -53,6 +54,24 @@ TEST_P(ThreadPoolTest, BarrierSeparatesRounds) {
   for (std::uint64_t cell : cells[kRounds % 2]) EXPECT_EQ(cell, expected);
 }
 
+// What one thread does alone sees all that came before, and is seen by all after.
+TEST_P(ThreadPoolTest, OneThreadWorksAloneAtABarrier) {
+  constexpr std::int64_t kRounds = 500;
+  ThreadPool pool(GetParam());
+  std::vector<std::int64_t> cells(static_cast<std::size_t>(GetParam()));
+  std::int64_t sum = 0;  // written alone, read by all
+  std::atomic<int> wrong{0};
+  pool.run([&](int thread) {
+    for (std::int64_t round = 1; round <= kRounds; ++round) {
+      cells[static_cast<std::size_t>(thread)] = round;
+      pool.barrier([&] { sum += std::reduce(cells.begin(), cells.end()); });
+      wrong += sum != GetParam() * round * (round + 1) / 2;
+      pool.barrier();  // nobody writes a cell while another still reads the sum
+    }
+  });
+  EXPECT_EQ(wrong, 0);
+}
+
 INSTANTIATE_TEST_SUITE_P(Threads, ThreadPoolTest, testing::Values(1, 2, 3, 5, 16));
 
 TEST(ThreadPool, DoesNotCrawlWithMoreThreadsThanCores) {
@@ -62,6 +81,35 @@ TEST(ThreadPool, DoesNotCrawlWithMoreThreadsThanCores) {
     for (int i = 0; i < 500; ++i) pool.barrier();
   });
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+}
+
+/// The CPUs that the calling thread may run on.
+std::vector<int> allowed_cpus() {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  sched_getaffinity(0, sizeof(allowed), &allowed);
+  std::vector<int> cpus;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+    if (CPU_ISSET(cpu, &allowed)) cpus.push_back(cpu);
+  return cpus;
+}
+
+TEST(ThreadPool, WorkersStayOnTheirCpus) {
+  const std::vector<int> cpus = allowed_cpus();
+  const auto where = [](int threads, const std::vector<int>& on) {
+    std::vector<std::vector<int>> allowed(static_cast<std::size_t>(threads));
+    ThreadPool pool(threads, on);
+    pool.run([&](int thread) { allowed[static_cast<std::size_t>(thread)] = allowed_cpus(); });
+    return allowed;
+  };
+  const int threads = static_cast<int>(cpus.size());
+  const auto pinned = where(threads, cpus);
+  EXPECT_EQ(pinned[0], cpus);  // the caller is left alone
+  for (std::size_t thread = 1; thread < pinned.size(); ++thread)
+    EXPECT_EQ(pinned[thread], std::vector{cpus[thread]});
+  // More threads than CPUs, and CPUs that there are not.
+  for (const auto& allowed : where(threads + 1, cpus)) EXPECT_EQ(allowed, cpus);
+  for (const auto& allowed : where(2, {1 << 20, 1 << 20})) EXPECT_EQ(allowed, cpus);
 }
 
 TEST(ThreadPool, IdleWorkersPark) {
