@@ -20,6 +20,7 @@ struct CompileOptions {
   std::int64_t max_tokens = 1;      ///< most rows of a step
   std::int64_t max_logit_rows = 1;  ///< most rows whose logits a step may want
   KvType kv_type = KvType::kF16;
+  std::int64_t max_positions = 0;  ///< of a sequence; beyond them a step is right too, but may be slower
 };
 
 /// Sees each value right after the operation that made it: [rows, width] float or int32. For tests, dumps and

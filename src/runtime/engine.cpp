@@ -66,6 +66,7 @@ Result<std::unique_ptr<Engine>> Engine::create(Model model, Backend& backend, co
   compile.max_tokens = resolved.max_batch_tokens;
   compile.max_logit_rows = resolved.max_logit_rows;
   compile.kv_type = resolved.kv_type;
+  compile.max_positions = resolved.context;
   EIDER_TRY(engine->executable_, backend.compile(engine->model_.plan, compile));
   for (const TensorView* copied : backend.copied_weights(engine->model_.plan))
     engine->model_.checkpoint->release(*copied);

@@ -28,12 +28,13 @@ std::int64_t kv_bytes(const std::vector<KvKind>& kinds, KvType type, std::int64_
 }
 
 MemoryNeeds memory_needs(const Model& model, const Backend& backend, const EngineOptions& options) {
+  const std::int64_t context =
+      std::min(kMaxContext, options.context > 0 ? options.context : model.max_position_embeddings);
   CompileOptions compile;
   compile.max_tokens = options.max_batch_tokens;
   compile.max_logit_rows = options.max_logit_rows;
   compile.kv_type = options.kv_type;
-  const std::int64_t context =
-      std::min(kMaxContext, options.context > 0 ? options.context : model.max_position_embeddings);
+  compile.max_positions = context;
   // What the backend copies need not stay in memory where it was mapped.
   std::int64_t weights = model.checkpoint->weight_bytes();
   for (const TensorView* copied : backend.copied_weights(model.plan))

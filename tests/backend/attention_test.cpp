@@ -131,14 +131,23 @@ TEST_P(AttentionTest, DoesNotDependOnStepsOrThreads) {
   const auto same = [&](const RunManner& manner) {
     return same_bits(std::span<const std::uint32_t>(whole), std::span<const std::uint32_t>(run(manner)));
   };
-  EXPECT_TRUE(same({.threads = 3, .steps = std::vector<std::int64_t>(static_cast<std::size_t>(tokens), 1)}));
+  const std::vector<std::int64_t> one_by_one(static_cast<std::size_t>(tokens), 1);
+  EXPECT_TRUE(same({.threads = 3, .steps = one_by_one}));
   EXPECT_TRUE(same({.threads = 16, .steps = {tokens / 3, tokens - tokens / 3}}));
-  for (const std::string& backend : other_backends())
+  for (const std::string& backend : other_backends()) {
     EXPECT_TRUE(same({.threads = 1, .backend = backend})) << backend;
+    EXPECT_TRUE(same({.threads = 5, .backend = backend, .steps = {tokens / 3, tokens - tokens / 3}}))
+        << backend;
+    // Steps of a few tokens are split over blocks where the KV heads do not fill the threads.
+    EXPECT_TRUE(same({.threads = 5, .backend = backend, .steps = one_by_one})) << backend;
+  }
 }
 
 const std::vector<AttentionCase> kFiniteCases = {
     {1, 2, 1, 16, 0, 0, KvType::kF32},         {20, 4, 2, 32, 0, 0, KvType::kF16},
+    {260, 5, 1, 80, 0, 0, KvType::kF16},       {150, 6, 1, 64, 0, 0, KvType::kF32},
+    {150, 7, 1, 64, 0, 0, KvType::kF16},       {260, 8, 1, 128, 0, 30, KvType::kF16},
+    {400, 4, 1, 96, 129, 0, KvType::kF16},     {260, 18, 2, 32, 0, 0, KvType::kF32},
     {130, 3, 3, 64, 0, 0, KvType::kF16},       {300, 3, 1, 40, 0, 0, KvType::kF32},
     {300, 2, 1, 96, 150, 0, KvType::kF32},     {290, 2, 2, 33, 20, 0, KvType::kF16},
     {200, 2, 1, 128, 128, 2.5f, KvType::kF16}, {140, 2, 1, 256, 1, 0, KvType::kF32}};
@@ -159,9 +168,11 @@ TEST(Attention, SequencesDoNotMeet) {
   test.recorder.store_kv(test.input(k, kDim), test.input(v, kDim), slot);
   const ValueId out = test.recorder.attention(test.input(q, kDim), slot, 1, 0.2f);
   const Plan plan = test.finish(out);
-  const auto run = [&](const RowPlaces& places, std::vector<std::int64_t> steps) {
+  const auto run = [&](const RowPlaces& places, std::vector<std::int64_t> steps,
+                       const std::string& backend = "reference") {
     return floats_of(run_plan(
-        plan, places, {.threads = 2, .steps = std::move(steps)})[static_cast<std::size_t>(out.index)]);
+        plan, places,
+        {.threads = 2, .backend = backend, .steps = std::move(steps)})[static_cast<std::size_t>(out.index)]);
   };
   // Rows 0..49 are sequence 2, 50..99 sequence 0, and the rest sequence 1; then the same with sequence 1
   // alone.
@@ -171,9 +182,41 @@ TEST(Attention, SequencesDoNotMeet) {
     places.sequence.push_back(row < 50 ? 2 : row < 100 ? 0 : 1);
   }
   const std::vector<float> together = run(places, {});
+  for (const std::string& backend : other_backends()) {
+    EXPECT_EQ(together, run(places, {}, backend)) << backend;
+    EXPECT_EQ(together, run(places, {48, 4, 96, 2}, backend)) << backend;
+  }
   for (std::int32_t& sequence : places.sequence) sequence = (sequence + 1) % 3;
   const std::vector<float> apart = run(places, {50, 50, 50});
   EXPECT_EQ(together, apart);
+}
+
+// Rows of several sequences of several blocks in each step, fewer than a split step may have.
+TEST(Attention, SplitStepsOfSeveralSequences) {
+  constexpr std::int64_t kTokens = 600, kDim = 32;
+  RandomFloats random(10);
+  const std::vector<float> q = random.normal(kTokens * 3 * kDim), k = random.normal(kTokens * kDim),
+                           v = random.normal(kTokens * kDim);
+  for (const std::int64_t window : {0, 140}) {
+    TestPlan test;
+    const KvSlot slot = test.recorder.kv_slot(test.recorder.kv_kind({"kind", 0, 1, kDim, window}));
+    test.recorder.store_kv(test.input(k, kDim), test.input(v, kDim), slot);
+    const ValueId out = test.recorder.attention(test.input(q, 3 * kDim), slot, 3, 0.2f);
+    const Plan plan = test.finish(out);
+    RowPlaces places;  // three rows of sequence 0 for one of sequence 1
+    std::int32_t length[2] = {};
+    for (std::int64_t row = 0; row < kTokens; ++row) {
+      const std::int32_t sequence = row % 4 == 3;
+      places.sequence.push_back(sequence);
+      places.positions.push_back(length[sequence]++);
+    }
+    const std::vector<std::int64_t> fours(kTokens / 4, 4);
+    const auto expected = run_plan(plan, places, {.threads = 1});
+    for (const std::string& backend : other_backends())
+      for (const int threads : {2, 3, 4})
+        EXPECT_TRUE(same_values(plan, expected, run_plan(plan, places, {threads, backend, fours})))
+            << backend << ", " << threads << " threads, window " << window;
+  }
 }
 
 }  // namespace

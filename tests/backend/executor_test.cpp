@@ -147,7 +147,7 @@ struct Ready {
   Ready(const Plan& plan, std::int64_t tokens, int threads)
       : pool(threads),
         backend(make_reference_backend(pool, detect_machine())),
-        executable(std::move(backend->compile(plan, {tokens, tokens, KvType::kF16})).value()),
+        executable(std::move(backend->compile(plan, {tokens, tokens, KvType::kF16, tokens})).value()),
         places(places_in_order(tokens)),
         kv(plan, KvType::kF16, places) {}
 
@@ -219,7 +219,7 @@ TEST(Executor, WorkingMemoryIsWhatCompilingTakes) {
     for (std::int64_t tokens : {1, 512}) {
       ThreadPool pool(threads);
       const auto backend = make_reference_backend(pool, detect_machine());
-      const CompileOptions options{tokens, 8, KvType::kF16};
+      const CompileOptions options{tokens, 8, KvType::kF16, 1000};
       const std::int64_t before = allocated_bytes();
       const auto executable = backend->compile(every.plan, options);
       ASSERT_TRUE(executable.ok());

@@ -142,7 +142,8 @@ inline ValueBits run_plan(const Plan& plan, const RowPlaces& places, const RunMa
   ThreadPool pool(manner.threads);
   const auto backend = make_backend(manner.backend, pool);
   const std::int64_t most = *std::ranges::max_element(steps);
-  auto executable = backend->compile(plan, {most, most, kv_type});
+  const std::int64_t positions = *std::ranges::max_element(places.positions) + 1;
+  auto executable = backend->compile(plan, {most, most, kv_type, positions});
   EIDER_CHECK(executable.ok());
 
   const TestKv kv(plan, kv_type, places);

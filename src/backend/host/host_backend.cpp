@@ -1,5 +1,7 @@
 #include "backend/host/host_backend.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "backend/host/phase.h"
@@ -19,10 +21,12 @@ class HostExecutable final : public Executable {
     // The phases point into the memory, so it has its final place first.
     std::unique_ptr<HostExecutable> executable(
         new HostExecutable(plan, options, pool, std::move(memory), std::move(weights)));
-    PhaseBuilder builder(plan, executable->options_, kernels, executable->memory_, executable->weights_);
+    PhaseBuilder builder(plan, executable->options_, kernels, pool.size(), executable->memory_,
+                         executable->weights_);
     for (const Op& op : plan.ops) {
       EIDER_TRY(std::vector<Phase> phases, builder.build(op));
-      executable->ops_.push_back({&op, std::move(phases), outputs_of(op)});
+      std::ranges::move(phases, std::back_inserter(executable->phases_));
+      executable->ops_.push_back({&op, executable->phases_.size(), outputs_of(op)});
     }
     return std::unique_ptr<Executable>(std::move(executable));
   }
@@ -31,7 +35,16 @@ class HostExecutable final : public Executable {
     EIDER_CHECK(state.tokens() <= options_.max_tokens);
     EIDER_CHECK(row_count(Rows::kLogits, state) <= options_.max_logit_rows);
     logit_rows_ = row_count(Rows::kLogits, state);
-    pool_.run([&](int thread) { walk(state, observer, thread); });
+    pool_.run([&](int thread) {
+      if (observer == nullptr) return walk(state, phases_, thread);
+      std::size_t begin = 0;
+      for (const CompiledOp& op : ops_) {
+        walk(state, std::span(phases_).subspan(begin, op.phases_end - begin), thread);
+        // The next operation may write where this one's values lie.
+        pool_.barrier([&] { observe(op, state, *observer); });
+        begin = op.phases_end;
+      }
+    });
   }
 
   std::span<const float> logits() const override {
@@ -41,7 +54,7 @@ class HostExecutable final : public Executable {
  private:
   struct CompiledOp {
     const Op* op;
-    std::vector<Phase> phases;
+    std::size_t phases_end;  // its phases begin at the end of those of the operation before
     std::vector<ValueId> outputs;
   };
 
@@ -53,31 +66,42 @@ class HostExecutable final : public Executable {
         memory_(std::move(memory)),
         weights_(std::move(weights)) {}
 
-  /// Who has worked since the last barrier.
-  enum class Worked { kNobody, kThreadZero, kAll };
+  /// So little work that one thread does it.
+  static bool is_small(const Phase& phase, const StepState& state) {
+    return phase.items(state) <= phase.grain;
+  }
 
-  /// One thread's way through the plan. Between two phases stands a barrier, unless both are so small that
-  /// thread 0 does all of them.
-  void walk(const StepState& state, const Observer* observer, int thread) {
-    Worked worked = Worked::kNobody;
+  /// One thread's way through `phases`. Between two phases stands a barrier. Small ones in a row are done by
+  /// one thread while all are at the same barrier.
+  void walk(const StepState& state, std::span<const Phase> phases, int thread) {
+    bool worked = false;  // anyone, since the last barrier
     const auto barrier = [&] {
-      pool_.barrier();
-      worked = Worked::kNobody;
+      if (worked) pool_.barrier();
+      worked = false;
     };
-    for (const CompiledOp& op : ops_) {
-      for (const Phase& phase : op.phases) {
-        if (phase.items_from_values) barrier();
-        const std::int64_t items = phase.items(state);
-        const bool small = items <= phase.grain;
-        if (worked == Worked::kAll || (worked == Worked::kThreadZero && !small)) barrier();
-        worked = small ? Worked::kThreadZero : Worked::kAll;
-        const auto [begin, end] = ThreadPool::share(items, phase.grain, thread, pool_.size());
+    while (!phases.empty()) {
+      const Phase& phase = phases.front();
+      if (phase.items_from_values) barrier();
+      if (!is_small(phase, state)) {
+        barrier();
+        const auto [begin, end] = ThreadPool::share(phase.items(state), phase.grain, thread, pool_.size());
         if (begin < end) phase.run(state, {begin, end}, thread);
+        worked = true;
+        phases = phases.subspan(1);
+        continue;
       }
-      if (observer == nullptr) continue;
-      barrier();
-      if (thread == 0) observe(op, state, *observer);
-      barrier();  // the next operation may write where this one's values lie
+      std::size_t small = 1;
+      while (small < phases.size() && !phases[small].items_from_values && is_small(phases[small], state))
+        ++small;
+      const std::span<const Phase> alone = phases.first(small);
+      phases = phases.subspan(small);
+      const auto is_empty = [&](const Phase& p) { return p.items(state) == 0; };
+      if (std::ranges::all_of(alone, is_empty)) continue;
+      pool_.barrier([&] {
+        for (const Phase& p : alone)
+          if (const std::int64_t items = p.items(state); items > 0) p.run(state, {0, items}, thread);
+      });
+      worked = false;
     }
   }
 
@@ -91,6 +115,7 @@ class HostExecutable final : public Executable {
   ThreadPool& pool_;
   Memory memory_;
   WeightStore weights_;
+  std::vector<Phase> phases_;
   std::vector<CompiledOp> ops_;
   std::int64_t logit_rows_ = 0;
 };

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/inline.h"
 #include "format/format.h"
 #include "ops/kv_layout.h"
 #include "ops/step_state.h"
@@ -17,7 +18,7 @@ namespace eider::host {
 inline constexpr std::int64_t kRowTile = 32;
 /// Tokens that share one decoding of a weight's unit.
 inline constexpr std::int64_t kTokenTile = 32;
-/// Tokens that share one conversion of a KV block to float.
+/// Most tokens that share one conversion of a KV block to float.
 inline constexpr std::int64_t kQueryTile = 16;
 
 /// The part of a kernel's items that one thread does.
@@ -109,21 +110,44 @@ struct StoreKvArgs {
   const float* values;  // [tokens, KV heads, head_dim]
 };
 
-/// Items: KV heads * tiles of kQueryTile tokens.
+/// The blocks in which a query at `position` sees a key.
+EIDER_ALWAYS_INLINE Items visible_blocks(std::int64_t position, std::int64_t window) {
+  const std::int64_t first = window == 0 || position < window ? 0 : position - window + 1;
+  return {first / kKvBlockPositions, position / kKvBlockPositions + 1};
+}
+
+/// Attention: items are KV heads * tiles of tile_tokens tokens. Where those are too few for the threads, the
+/// same in two steps: each block by itself, items being the KV heads of the visible blocks of each token in
+/// turn; then the merge, items being tokens * heads.
 struct AttentionArgs {
   KvRows rows;
-  const float* query;  // [tokens, heads, head_dim]
+  std::int64_t tile_tokens;  // at most kQueryTile
+  const float* query;        // [tokens, heads, head_dim]
   std::int64_t heads;
   std::int64_t window;  // 0: all positions
   float scale, softcap;
   float* scratch;  // attention_scratch() floats of the thread's own
+  float* blocks;   // of the two steps: [blocks of each token][heads][block_row_floats()]
   float* out;      // [tokens, heads, head_dim]
 };
 
+/// Floats that a row of head_dim takes in scratch: whole vectors, and an odd number of cache lines, so that a
+/// column of rows lies in all sets of the cache.
+inline constexpr std::int64_t attention_row_floats(std::int64_t head_dim) {
+  return ((head_dim + 15) / 16 | 1) * 16;
+}
+
+/// Floats of a block's result for one row: the sum of values [head_dim], the maximum, the denominator.
+inline constexpr std::int64_t block_row_floats(std::int64_t head_dim) {
+  return (head_dim + 2 + 15) / 16 * 16;
+}
+
+/// What the tables' kernels need at most: keys and values of a block; and of each row its scores, its sum and
+/// some numbers.
 inline constexpr std::int64_t attention_scratch(std::int64_t head_dim, std::int64_t group) {
-  return 2 * kKvBlockPositions * head_dim  // a block's keys and values
-         + head_dim                        // its weighted sum of values
-         + 2 * kQueryTile * group;         // running maxima and denominators
+  const std::int64_t row_floats = attention_row_floats(head_dim);
+  return (kKvBlockPositions + 16) * head_dim + kKvBlockPositions * row_floats +
+         kQueryTile * group * (kKvBlockPositions + row_floats + 16) + 16 * 16;
 }
 
 /// Items: elements. `b` is the second operand (add: b, gated activations: up).
@@ -206,8 +230,10 @@ struct Kernels {
   Function<MoeRouteArgs> moe_route;
   Function<RmsNormArgs> rms_norm;
   Function<RopeArgs> rope;
-  Function<StoreKvArgs> store_kv[2];     // by KvType
-  Function<AttentionArgs> attention[2];  // by KvType
+  Function<StoreKvArgs> store_kv[2];            // by KvType
+  Function<AttentionArgs> attention[2];         // by KvType
+  Function<AttentionArgs> attention_blocks[2];  // the first of the two steps; may be null
+  Function<AttentionArgs> attention_merge;      // the second
   Function<ElementwiseArgs> add;
   Function<ElementwiseArgs> gated_silu;
   Function<ElementwiseArgs> gated_gelu_tanh;

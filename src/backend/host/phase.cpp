@@ -16,6 +16,40 @@ KvRows kv_rows(const StepState& state, KvSlot slot, const KvBlockLayout& layout)
       state.positions.data(), state.sequence.data(), state.sequences.data(), state.tokens(), slot, layout};
 }
 
+/// How the attention of a step is shared out: tiles of tokens for each KV head, or blocks where a few tokens
+/// would leave threads without work.
+struct AttentionShares {
+  std::int64_t kv_heads, window;
+  int threads;
+  std::int64_t most_blocks;  // that a split step has room for
+
+  /// Tokens of a tile: fewer where the step is so small that threads would be without items.
+  std::int64_t tile_tokens(std::int64_t tokens) const {
+    std::int64_t tile = kQueryTile;
+    while (tile > 1 && kv_heads * ((tokens + tile - 1) / tile) < 2 * threads) tile /= 2;
+    return tile;
+  }
+  std::int64_t tiles(std::int64_t tokens) const {
+    const std::int64_t tile = tile_tokens(tokens);
+    return (tokens + tile - 1) / tile;
+  }
+  /// Blocks that the tokens of the step see, one after the other.
+  std::int64_t blocks(const StepState& state) const {
+    std::int64_t count = 0;
+    for (const std::int32_t position : state.positions) {
+      const Items visible = visible_blocks(position, window);
+      count += visible.end - visible.begin;
+    }
+    return count;
+  }
+  bool split(const StepState& state) const {
+    const std::int64_t items = state.tokens() * kv_heads;
+    if (state.tokens() > kSplitTokens || items % threads == 0) return false;
+    const std::int64_t count = blocks(state);
+    return count > state.tokens() && count <= most_blocks;  // a single block each is not worth the barrier
+  }
+};
+
 }  // namespace
 
 std::int64_t row_count(Rows rows, const StepState& state) {
@@ -192,18 +226,35 @@ Status PhaseBuilder::lower(const StoreKvOp& op) {
 
 Status PhaseBuilder::lower(const AttentionOp& op) {
   const KvKind& kind = plan_.kv_kinds[static_cast<std::size_t>(op.slot.kind)];
-  const KvBlockLayout layout = block_layout(kind);
-  const auto kernel = kernels_.attention[static_cast<std::size_t>(options_.kv_type)];
-  phases_.push_back({[=](const StepState& state) {
-                       return layout.num_key_value_heads * ((state.tokens() + kQueryTile - 1) / kQueryTile);
-                     },
-                     1,
-                     [=, &op, &memory = memory_, window = kind.window, query = memory_.value(op.query),
-                      out = memory_.value(op.out)](const StepState& state, Items items, int thread) {
-                       kernel({kv_rows(state, op.slot, layout), query, op.num_attention_heads, window,
-                               op.scale, op.softcap, memory.scratch(thread), out},
-                              items);
-                     }});
+  const AttentionShares shares{kind.num_key_value_heads, kind.window, threads_, split_blocks(kind, options_)};
+  const auto add = [&](auto items, Kernels::Function<AttentionArgs> kernel) {
+    phases_.push_back(
+        {items, 1,
+         [=, &op, &memory = memory_, layout = block_layout(kind), query = memory_.value(op.query),
+          blocks = reinterpret_cast<float*>(memory_.shared.data()),
+          out = memory_.value(op.out)](const StepState& state, Items part, int thread) {
+           kernel({kv_rows(state, op.slot, layout), shares.tile_tokens(state.tokens()), query,
+                   op.num_attention_heads, shares.window, op.scale, op.softcap, memory.scratch(thread),
+                   blocks, out},
+                  part);
+         }});
+  };
+  const auto kv_type = static_cast<std::size_t>(options_.kv_type);
+  const bool may_split = kernels_.attention_blocks[kv_type] != nullptr;
+  add(
+      [=](const StepState& state) {
+        return may_split && shares.split(state) ? 0 : shares.kv_heads * shares.tiles(state.tokens());
+      },
+      kernels_.attention[kv_type]);
+  if (!may_split) return {};
+  add(
+      [=](const StepState& state) {
+        return shares.split(state) ? shares.kv_heads * shares.blocks(state) : 0;
+      },
+      kernels_.attention_blocks[kv_type]);
+  add([=, heads = op.num_attention_heads](
+          const StepState& state) { return shares.split(state) ? state.tokens() * heads : 0; },
+      kernels_.attention_merge);
   return {};
 }
 

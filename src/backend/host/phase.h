@@ -1,5 +1,5 @@
-// Phase: a piece of an operation that all threads do together, each its share of the items, with a barrier
-// after it.
+// Phase: a piece of an operation that all threads do together, each its share of the items, or one thread
+// alone where they are few.
 #pragma once
 
 #include <cstdint>
@@ -79,9 +79,14 @@ Items part_of(Items items, std::int64_t at, std::int64_t count);
 /// Turns a plan's operations into phases. What it makes looks at the plan, the kernels and the memory.
 class PhaseBuilder {
  public:
-  PhaseBuilder(const Plan& plan, const CompileOptions& options, const Kernels& kernels, Memory& memory,
-               WeightStore& weights)
-      : plan_(plan), options_(options), kernels_(kernels), memory_(memory), weights_(weights) {}
+  PhaseBuilder(const Plan& plan, const CompileOptions& options, const Kernels& kernels, int threads,
+               Memory& memory, WeightStore& weights)
+      : plan_(plan),
+        options_(options),
+        kernels_(kernels),
+        threads_(threads),
+        memory_(memory),
+        weights_(weights) {}
 
   /// Fails where the operation's weights are of a kind that this backend does not run.
   Result<std::vector<Phase>> build(const Op& op);
@@ -131,6 +136,7 @@ class PhaseBuilder {
   const Plan& plan_;
   const CompileOptions& options_;
   const Kernels& kernels_;
+  const int threads_;
   Memory& memory_;
   WeightStore& weights_;
   std::int64_t vectors_used_ = 0;  // floats of memory_.vectors

@@ -84,6 +84,18 @@ OpWorkspace moe_workspace(const Plan& plan, const MoeFfnOp& op, const CompileOpt
   return workspace;
 }
 
+OpWorkspace attention_workspace(const Plan& plan, const AttentionOp& op, const CompileOptions& options,
+                                const Kernels& kernels) {
+  const KvKind& kind = plan.kv_kinds[static_cast<std::size_t>(op.slot.kind)];
+  OpWorkspace workspace;
+  if (kernels.attention_merge != nullptr)
+    workspace.shared_bytes =
+        split_blocks(kind, options) * op.num_attention_heads * block_row_floats(kind.head_dim) * 4;
+  workspace.thread_floats =
+      attention_scratch(kind.head_dim, op.num_attention_heads / kind.num_key_value_heads);
+  return workspace;
+}
+
 /// The vectors of an operation that are kept as floats.
 std::int64_t vector_floats(const Op& op) {
   if (const auto* norm = std::get_if<RmsNormOp>(&op.body)) return norm->weight.shape.elements();
@@ -121,6 +133,13 @@ QuantizedLayout quantized_layout(ProductRule rule, std::int64_t rows, std::int64
   return layout;
 }
 
+std::int64_t split_blocks(const KvKind& kind, const CompileOptions& options) {
+  std::int64_t blocks = (options.max_positions + kKvBlockPositions - 1) / kKvBlockPositions;
+  if (kind.window > 0)
+    blocks = std::min(blocks, (kind.window + 2 * kKvBlockPositions - 2) / kKvBlockPositions);
+  return blocks * std::min(options.max_tokens, kSplitTokens);
+}
+
 std::int64_t units_per_group(Format format, std::int64_t moe_intermediate_size) {
   return moe_intermediate_size <= 1024 || product_rule(format) == ProductRule::kInteger256 ? 1 : 2;
 }
@@ -140,13 +159,9 @@ OpWorkspace op_workspace(const Plan& plan, const Op& op, const CompileOptions& o
   if (const auto* linear = std::get_if<LinearOp>(&op.body))
     return linear_workspace(plan, *linear, options, kernels);
   if (const auto* moe = std::get_if<MoeFfnOp>(&op.body)) return moe_workspace(plan, *moe, options, kernels);
-  OpWorkspace workspace;
-  if (const auto* attention = std::get_if<AttentionOp>(&op.body)) {
-    const KvKind& kind = plan.kv_kinds[static_cast<std::size_t>(attention->slot.kind)];
-    workspace.thread_floats =
-        attention_scratch(kind.head_dim, attention->num_attention_heads / kind.num_key_value_heads);
-  }
-  return workspace;
+  if (const auto* attention = std::get_if<AttentionOp>(&op.body))
+    return attention_workspace(plan, *attention, options, kernels);
+  return {};
 }
 
 std::int64_t MemoryNeeds::bytes(int threads) const {

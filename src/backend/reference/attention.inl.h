@@ -170,10 +170,10 @@ EIDER_ALWAYS_INLINE void attend_rows(const AttentionArgs& args, std::int64_t kv_
 template <class Kv>
 inline void attention(const AttentionArgs& args, Items items) {
   const KvRows& rows = args.rows;
-  const std::int64_t tiles = (rows.tokens + kQueryTile - 1) / kQueryTile;
+  const std::int64_t tiles = (rows.tokens + args.tile_tokens - 1) / args.tile_tokens;
   for (std::int64_t item = items.begin; item < items.end; ++item) {
-    std::int64_t token = item % tiles * kQueryTile;
-    const std::int64_t end = rows.tokens - token < kQueryTile ? rows.tokens : token + kQueryTile;
+    std::int64_t token = item % tiles * args.tile_tokens;
+    const std::int64_t end = rows.tokens - token < args.tile_tokens ? rows.tokens : token + args.tile_tokens;
     while (token < end) {
       std::int64_t run_end = token + 1;
       while (run_end < end && rows.sequence[run_end] == rows.sequence[token]) ++run_end;

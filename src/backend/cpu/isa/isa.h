@@ -26,5 +26,6 @@ namespace eider::cpu::EIDER_ISA {
 
 void add_products(host::Kernels& table);   // products.cpp
 void add_moe_downs(host::Kernels& table);  // moe_downs.cpp
+void add_attention(host::Kernels& table);  // attention.cpp
 
 }  // namespace eider::cpu::EIDER_ISA

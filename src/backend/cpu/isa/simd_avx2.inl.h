@@ -2,6 +2,7 @@
 // for it: 8 lanes. What each function does: simd_avx512.inl.h.
 
 inline constexpr int kLanes = 8;
+inline constexpr int kAccumulators = 12;
 inline constexpr int kPackedTokens = 4;
 inline constexpr int kOpenedTokens = 4;
 inline constexpr int kSignedOffset = 0;

@@ -1,6 +1,8 @@
 // The vector vocabulary of the kernels for AVX-512 (F, BW, DQ, VL) with VNNI: 16 lanes.
 
 inline constexpr int kLanes = 16;
+/// Vectors of sums that attention keeps in registers beside their operands.
+inline constexpr int kAccumulators = 24;
 /// Most tokens that a packed tile is multiplied with at a time, and as many as an opened one always is.
 inline constexpr int kPackedTokens = 4;
 inline constexpr int kOpenedTokens = 8;

@@ -2,6 +2,7 @@
 // compiled for them: 4 lanes. What each function does: simd_avx512.inl.h.
 
 inline constexpr int kLanes = 4;
+inline constexpr int kAccumulators = 24;
 inline constexpr int kPackedTokens = 4;
 inline constexpr int kOpenedTokens = 4;
 inline constexpr int kSignedOffset = 0;

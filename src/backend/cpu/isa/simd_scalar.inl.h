@@ -3,6 +3,7 @@
 // does: simd_avx512.inl.h.
 
 inline constexpr int kLanes = 4;
+inline constexpr int kAccumulators = 4;
 inline constexpr int kPackedTokens = 1;
 inline constexpr int kOpenedTokens = 2;
 inline constexpr int kSignedOffset = 0;

@@ -16,6 +16,7 @@ Kernels make_table() {
   table.packing = &kPacking;
   add_products(table);
   add_moe_downs(table);
+  add_attention(table);
   return table;
 }
 
