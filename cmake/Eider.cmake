@@ -42,7 +42,8 @@ function(eider_test folder)
   target_compile_definitions(${folder}_test PRIVATE EIDER_TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/data"
                              EIDER_SHARED="${PROJECT_SOURCE_DIR}/../shared")
   target_link_libraries(${folder}_test PRIVATE ${ARGN} GTest::gtest_main)
-  # The time of tests is spent in the libraries; compiling the tests themselves is a third of a build.
-  target_compile_options(${folder}_test PRIVATE $<$<CONFIG:Release>:-O1>)
+  # The time of tests is spent in the libraries; compiling the tests themselves would be a third of a build.
+  target_compile_options(${folder}_test PRIVATE $<$<CONFIG:Release>:-O0>)
+  target_precompile_headers(${folder}_test PRIVATE <gtest/gtest.h> <fmt/format.h> <string> <vector>)
   gtest_discover_tests(${folder}_test PROPERTIES LABELS ${folder} DISCOVERY_TIMEOUT 60)
 endfunction()

@@ -3,7 +3,8 @@
 inline constexpr int kLanes = 16;
 /// Vectors of sums that attention keeps in registers beside their operands.
 inline constexpr int kAccumulators = 24;
-/// Most tokens that a packed tile is multiplied with at a time, and as many as an opened one always is.
+/// Most tokens that a packed tile is multiplied with at a time, and as many as an opened one always is (0:
+/// none is opened).
 inline constexpr int kPackedTokens = 4;
 inline constexpr int kOpenedTokens = 8;
 /// What dot4_signed() adds to each signed code: its sum is too large by this times the sum of x.

@@ -46,10 +46,12 @@ EIDER_ALWAYS_INLINE void add_picks_of_tile(const MoeDownArgs& args, const std::b
 template <class F>
 EIDER_ALWAYS_INLINE void add_expert(const MoeDownArgs& args, const std::byte* packed, std::int64_t pick,
                                     std::int64_t end, std::int64_t first_token) {
-  if (end - pick >= kFewestForOpened) {
-    const std::byte* opened = Opened<F>::open(packed, args.down[0].columns, args.opened);
-    for (; pick + kOpenedTokens <= end; pick += kOpenedTokens)
-      add_picks_of_tile<Opened<F>, kOpenedTokens>(args, opened, pick, first_token);
+  if constexpr (kOpenedTokens > 0) {
+    if (end - pick >= kFewestForOpened) {
+      const std::byte* opened = Opened<F>::open(packed, args.down[0].columns, args.opened);
+      for (; pick + kOpenedTokens <= end; pick += kOpenedTokens)
+        add_picks_of_tile<Opened<F>, kOpenedTokens>(args, opened, pick, first_token);
+    }
   }
   constexpr int kPicks = kPackedTokens < 2 ? 1 : 2;
   for (; pick + kPicks <= end; pick += kPicks)

@@ -58,10 +58,12 @@ inline void product(const ProductArgs& args, Items tiles) {
   for (std::int64_t tile = tiles.begin; tile < tiles.end; ++tile) {
     const std::byte* packed = args.weight.data + tile * args.weight.row_bytes;  // a packed "row" is a tile
     std::int64_t token = 0;
-    if (args.count >= kFewestForOpened) {
-      const std::byte* opened = Opened<F>::open(packed, args.weight.columns, args.opened);
-      for (; token + kOpenedTokens <= args.count; token += kOpenedTokens)
-        multiply_tile<Opened<F>, kOpenedTokens>(args, opened, tile, token);
+    if constexpr (kOpenedTokens > 0) {
+      if (args.count >= kFewestForOpened) {
+        const std::byte* opened = Opened<F>::open(packed, args.weight.columns, args.opened);
+        for (; token + kOpenedTokens <= args.count; token += kOpenedTokens)
+          multiply_tile<Opened<F>, kOpenedTokens>(args, opened, tile, token);
+      }
     }
     multiply_tokens<F, kPackedTokens>(args, packed, tile, token);
   }
