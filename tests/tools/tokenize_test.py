@@ -100,9 +100,9 @@ class TokenizeTest(CommandLineTest):
         messages = self.write("messages.json", '[{"role": "user", "content": "ab"}]')
         self.assertEqual(ids(folder, "--chat", messages), [600, 1])
 
-        for part, content, mentioned in [("normalizer", {"type": "Lowercase"}, "Lowercase"),
-                                         ("pre_tokenizer", {"type": "Whitespace"}, "Whitespace"),
-                                         ("decoder", {"type": "WordPiece"}, "decoder"),
+        for part, content, mentioned in [("normalizer", {"type": "Uppercase"}, "Uppercase"),
+                                         ("pre_tokenizer", {"type": "Syllables"}, "Syllables"),
+                                         ("decoder", {"type": "Vocoder"}, "decoder"),
                                          ("model", {"type": "Unigram", "vocab": []}, "Unigram"),
                                          ("post_processor", {"type": "BertProcessing"}, "BertProcessing")]:
             wrong = self.write("wrong.json", json.dumps(tokenizer | {part: content}))
