@@ -103,7 +103,7 @@ class TokenizeTest(CommandLineTest):
         for part, content, mentioned in [("normalizer", {"type": "Uppercase"}, "Uppercase"),
                                          ("pre_tokenizer", {"type": "Syllables"}, "Syllables"),
                                          ("decoder", {"type": "Vocoder"}, "decoder"),
-                                         ("model", {"type": "Unigram", "vocab": []}, "Unigram"),
+                                         ("model", {"type": "WordPiece", "vocab": {}}, "WordPiece"),
                                          ("post_processor", {"type": "BertProcessing"}, "BertProcessing")]:
             wrong = self.write("wrong.json", json.dumps(tokenizer | {part: content}))
             self.assert_fails(eider("tokenize", "-m", wrong, "-p", "x"), FAILURE, wrong, part, mentioned)
