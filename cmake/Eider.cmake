@@ -43,7 +43,7 @@ function(eider_test folder)
                              EIDER_SHARED="${PROJECT_SOURCE_DIR}/../shared")
   target_link_libraries(${folder}_test PRIVATE ${ARGN} GTest::gtest_main)
   # The time of tests is spent in the libraries; compiling the tests themselves would be a third of a build.
-  target_compile_options(${folder}_test PRIVATE $<$<CONFIG:Release>:-O0>)
+  target_compile_options(${folder}_test PRIVATE $<$<CONFIG:Release>:-O0> $<$<CONFIG:RelWithDebInfo>:-O1>)
   target_precompile_headers(${folder}_test PRIVATE <gtest/gtest.h> <fmt/format.h> <string> <vector>)
   gtest_discover_tests(${folder}_test PROPERTIES LABELS ${folder} DISCOVERY_TIMEOUT 60)
 endfunction()
