@@ -14,6 +14,7 @@
 #include "format/all_formats.h"
 #include "tests/support/loaded_engine.h"
 #include "tests/support/temp_dir.h"
+#include "tests/support/tiny_shape.h"
 #include "weights/synthetic.h"
 
 namespace eider::bench {
@@ -67,22 +68,8 @@ TEST(ModelTest, IsNamedAsLlamaBenchDoes) {
 
 /// A mixture of experts with one of everything, small enough to count by hand.
 SyntheticModel tiny_moe(Format format) {
-  const ModelShape shape{.name = "tiny",
-                         .architecture = "qwen3moe",
-                         .vocab_size = 300,
-                         .hidden_size = 256,
-                         .intermediate_size = 512,
-                         .num_hidden_layers = 2,
-                         .num_attention_heads = 4,
-                         .num_key_value_heads = 2,
-                         .head_dim = 64,
-                         .max_position_embeddings = 1024,
-                         .rms_norm_eps = 1e-6,
-                         .rope_theta = 1e6,
-                         .tie_word_embeddings = false,
-                         .num_experts = 8,
-                         .num_experts_per_tok = 2,
-                         .moe_intermediate_size = 256};
+  ModelShape shape = tiny_shape("qwen3moe");
+  shape.tie_word_embeddings = false;
   ThreadPool pool(2);
   return std::move(SyntheticModel::create({.shape = shape, .format = format}, pool)).value();
 }

@@ -6,19 +6,15 @@ Usage: bench_test.py PROGRAM [unittest flags...]
 import csv
 import io
 import json
-import os
-import pathlib
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
 import tiny_model
+from cli_test import FAILURE, PROGRAM, USAGE, CommandLineTest
 
-PROGRAM = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else ""
-FAILURE, USAGE = 1, 2
 # Small enough for a test; the figures mean nothing then.
 SMALL = ("-t", "2", "-r", "2", "--cold-mib", "8")
 TESTS = ("-p", "8", "-n", "2")
@@ -29,29 +25,13 @@ def bench(*arguments: str) -> subprocess.CompletedProcess:
                           check=False)
 
 
-class BenchTest(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls) -> None:
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(cls.folder.cleanup)
-        cls.path = pathlib.Path(cls.folder.name)
-        cls.model = cls.path / "tiny.gguf"
-        cls.model.write_bytes(tiny_model.model_bytes())
-
+class BenchTest(CommandLineTest):
     def run_json(self, *arguments: str) -> dict:
         finished = bench(*SMALL, "--json", *arguments)
         self.assertEqual(finished.returncode, 0, finished)
         result = json.loads(finished.stdout)
         self.assertEqual(set(result), {"machine", "kernels", "models"})
         return result
-
-    def assert_fails(self, finished: subprocess.CompletedProcess, code: int, *mentioned: str) -> None:
-        self.assertEqual(finished.returncode, code, finished)
-        self.assertEqual(finished.stdout, "")
-        self.assertEqual(len(finished.stderr.splitlines()), 1, finished.stderr)
-        self.assertTrue(finished.stderr.startswith("error: "), finished.stderr)
-        for text in mentioned:
-            self.assertIn(text, finished.stderr)
 
     def test_machine_is_what_is_measured_without_other_wishes(self) -> None:
         result = self.run_json()
