@@ -128,7 +128,7 @@ Result<KernelResult> measure(const KernelSetup& setup, const KernelCase& kernel,
   EIDER_TRY(const std::vector<host::Matrix> weights, lay_out(setup, kernel));
   EIDER_TRY(Activations activations, Activations::create(kernel, setup));
   const auto product = kernels.product[static_cast<std::size_t>(kernel.format)];
-  KernelResult result{.kernel = kernel, .isa = kernels.name, .threads = pool.size()};
+  KernelResult result{.kernel = kernel, .isa = kernels.name, .threads = pool.size(), .roof = roof};
   result.rows = weights.front().rows;
 
   std::size_t next = 0;

@@ -31,6 +31,7 @@ struct KernelResult {
   int threads = 1;
   std::int64_t rows = 0;  ///< that were multiplied
   Samples products_s;     ///< products a second
+  Roof roof;              ///< as read before the format's first case
   double fraction_of_roof = 0;
 
   /// 10^9 a second, of the median: bytes of weights as stored, weights, operations (two a multiply-add).

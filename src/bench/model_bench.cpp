@@ -6,6 +6,7 @@
 
 #include "base/random.h"
 #include "bench/model_work.h"
+#include "runtime/logits_hash.h"
 
 namespace eider::bench {
 namespace {
@@ -28,19 +29,23 @@ class ModelBench {
     for (const ModelTest& test : tests) total_ += test.depth + (repetitions + 1) * test.tokens();
   }
 
-  /// Tokens a second of each repetition.
-  Result<Samples> measure(const ModelTest& test, const std::function<Roof()>& read_roof, Roof& before) {
+  /// Tokens a second of each repetition. The run before them, which is not counted, is the one whose logits
+  /// are hashed.
+  Result<Samples> measure(const ModelTest& test, const std::function<Roof()>& read_roof, Roof& before,
+                          std::uint64_t& logits_hash) {
     Session session = engine_.new_session();
     EIDER_TRY_STATUS(fill(session, test.depth));
     session.mark_prompt_end();
-    EIDER_TRY_STATUS(run(session, test));
+    LogitsHash hash;
+    EIDER_TRY_STATUS(run(session, test, &hash));
+    logits_hash = hash.value();
     before = read_roof();
     Samples samples;
     for (int i = 0; i < repetitions_; ++i) {
       session.rewind(test.depth);
       EIDER_TRY_STATUS(fill(session, test.depth));  // where windows made it go back further
       Status status;
-      const double seconds = seconds_of([&] { status = run(session, test); });
+      const double seconds = seconds_of([&] { status = run(session, test, nullptr); });
       EIDER_TRY_STATUS(status);
       samples.add(static_cast<double>(test.tokens()) / seconds);
     }
@@ -52,12 +57,18 @@ class ModelBench {
     return std::span(tokens_).subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
   }
 
-  Status run(Session& session, const ModelTest& test) {
+  /// `hash` may be null.
+  Status run(Session& session, const ModelTest& test, LogitsHash* hash) {
     const std::int64_t end = session.length() + test.tokens();
-    if (test.prompt > 0) return fill(session, end);
+    if (test.prompt > 0) {
+      EIDER_TRY_STATUS(fill(session, end));
+      if (hash != nullptr) hash->add(engine_.logits());
+      return {};
+    }
     while (session.length() < end) {
       const Chunk chunk{&session, tokens(session.length(), session.length() + 1)};
       EIDER_TRY_STATUS(engine_.forward({&chunk, 1}));
+      if (hash != nullptr) hash->add(engine_.logits());
       EIDER_TRY_STATUS(advance(1));
     }
     return {};
@@ -113,7 +124,7 @@ Result<std::vector<ModelResult>> measure_model(Engine& engine, const ModelRun& r
   for (const ModelTest& test : tests) {
     ModelResult result{.run = run, .test = test};
     Roof before;
-    EIDER_TRY(result.tok_s, bench.measure(test, read_roof, before));
+    EIDER_TRY(result.tok_s, bench.measure(test, read_roof, before, result.logits_hash));
     const Roof after = read_roof();
     result.roof = Roof::between(before, after);
     result.roof_change = after.memory_read / before.memory_read - 1;

@@ -41,9 +41,10 @@ struct ModelResult {
   ModelRun run;
   ModelTest test;
   Samples tok_s;
-  double bytes_per_token = 0;  ///< that decoding at this depth reads
-  Roof roof;                   ///< between the readings before and after
-  double roof_change = 0;      ///< of the memory roof from before to after, as a share
+  std::uint64_t logits_hash = 0;  ///< of the logits that the test computed: a prompt's last, or each token's
+  double bytes_per_token = 0;     ///< that decoding at this depth reads
+  Roof roof;                      ///< between the readings before and after
+  double roof_change = 0;         ///< of the memory roof from before to after, as a share
   /// Of decoding: bytes read a second / read bandwidth. Of a prompt: multiply-adds of weights a second / the
   /// peak of their arithmetic.
   double fraction_of_roof = 0;

@@ -4,9 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "bench/numbers.h"
 #include "bench/probes.h"
 #include "format/storage_format.h"
 
@@ -15,31 +15,8 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// Five digits: more would be noise.
-double rounded(double value) {
-  const std::string text = fmt::format("{:.5g}", value);
-  double short_value = value;
-  std::from_chars(text.data(), text.data() + text.size(), short_value);
-  return short_value;
-}
-
-ordered_json samples_json(const Samples& samples) {
-  auto list = ordered_json::array();
-  for (const double value : samples.values()) list.push_back(rounded(value));
-  return list;
-}
-
-/// Three or four digits, as in "812", "81.2" and "8.12".
-std::string number(double value) {
-  return fmt::format("{:.{}f}", value, value >= 100 ? 0 : value >= 10 ? 1 : 2);
-}
-
 std::string with_spread(const Samples& samples) {
   return fmt::format("{:.2f} ± {:.2f}", samples.median(), samples.spread());
-}
-
-std::string percent(double share) {
-  return fmt::format("{:.0f} %", 100 * share);
 }
 
 const char* page_name(Pages pages) {
@@ -177,14 +154,14 @@ ordered_json machine_json(const HostInfo& host, const MachineReport* report) {
                          {"threads", row.threads},
                          {"streams", row.streams},
                          {"gb_s", rounded(row.gb_s.median())},
-                         {"samples", samples_json(row.gb_s)}});
+                         {"samples", rounded_list(row.gb_s.values())}});
   auto& peaks = machine["peaks"] = ordered_json::array();
   for (const auto& peak : report->peaks)
     peaks.push_back({{"isa", peak.isa},
                      {"operation", peak.operation},
                      {"threads", peak.threads},
                      {"gop_s", rounded(peak.gop_s.median())},
-                     {"samples", samples_json(peak.gop_s)}});
+                     {"samples", rounded_list(peak.gop_s.values())}});
   auto& threads = machine["threads"] = ordered_json::array();
   for (const ThreadCosts& costs : report->thread_costs)
     threads.push_back({{"threads", costs.threads},
@@ -208,8 +185,9 @@ ordered_json kernel_json(const std::vector<KernelResult>& results) {
                     {"gb_s", rounded(result.gb_s())},
                     {"gweights_s", rounded(result.gweights_s())},
                     {"gop_s", rounded(result.gop_s())},
-                    {"products_s", samples_json(result.products_s)},
-                    {"fraction_of_roof", rounded(result.fraction_of_roof)}});
+                    {"products_s", rounded_list(result.products_s.values())},
+                    {"fraction_of_roof", rounded(result.fraction_of_roof)},
+                    {"roof", roof_json(result.roof)}});
   return list;
 }
 
@@ -220,8 +198,9 @@ ordered_json model_json(const std::vector<ModelResult>& results) {
                     {"test", result.test.name()},
                     {"tok_s", rounded(result.tok_s.median())},
                     {"spread", rounded(result.tok_s.spread())},
-                    {"samples", samples_json(result.tok_s)},
+                    {"samples", rounded_list(result.tok_s.values())},
                     {"fraction_of_roof", rounded(result.fraction_of_roof)},
+                    {"logits_hash", fmt::format("{:016x}", result.logits_hash)},
                     {"bytes_per_token", static_cast<std::int64_t>(result.bytes_per_token)},
                     {"roof", roof_json(result.roof)},
                     {"roof_change", rounded(result.roof_change)},

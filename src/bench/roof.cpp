@@ -6,6 +6,11 @@
 #include "bench/peaks.h"
 
 namespace eider::bench {
+namespace {
+
+constexpr int kRoofSamples = 3;
+
+}  // namespace
 
 Roof Roof::between(const Roof& a, const Roof& b) {
   return {(a.memory_read + b.memory_read) / 2, (a.cache_read + b.cache_read) / 2, (a.fp32 + b.fp32) / 2,
@@ -18,20 +23,25 @@ RoofShare share_of_roof(const Work& work, double seconds, const Roof& roof, bool
   return {memory_seconds / seconds, arithmetic_seconds / seconds};
 }
 
+double measure_memory_read(const PagedMemory& memory, const Machine& machine, ThreadPool& pool) {
+  BandwidthProbe bandwidth(*usable_probes(machine).front(), memory, 0);
+  double best = 0;
+  for (std::size_t streams = 0; streams < kStreamCountCount; ++streams)
+    best = std::max(best, bandwidth.cold(Access::kRead, streams, pool, kRoofSamples).median());
+  return best;
+}
+
 Roof measure_roof(const PagedMemory& memory, const Machine& machine, std::string_view isa,
                   std::size_t cache_bytes, ThreadPool& pool) {
-  constexpr int kSamples = 3;
   const Probes& probes = probes_for(machine, isa);
-  BandwidthProbe bandwidth(*usable_probes(machine).front(), memory, cache_bytes);
-  Roof roof;
-  for (std::size_t streams = 0; streams < kStreamCountCount; ++streams) {
-    roof.memory_read =
-        std::max(roof.memory_read, bandwidth.cold(Access::kRead, streams, pool, kSamples).median());
+  const BandwidthProbe bandwidth(*usable_probes(machine).front(), memory, cache_bytes);
+  Roof roof{.memory_read = measure_memory_read(memory, machine, pool)};
+  for (std::size_t streams = 0; streams < kStreamCountCount; ++streams)
     roof.cache_read =
-        std::max(roof.cache_read, bandwidth.hot(Access::kRead, streams, pool, kSamples).median());
-  }
-  roof.fp32 = measure_peak(probes.fp32_fma, pool, kSamples).median();
-  roof.int8 = probes.int8_dot == nullptr ? roof.fp32 : measure_peak(probes.int8_dot, pool, kSamples).median();
+        std::max(roof.cache_read, bandwidth.hot(Access::kRead, streams, pool, kRoofSamples).median());
+  roof.fp32 = measure_peak(probes.fp32_fma, pool, kRoofSamples).median();
+  roof.int8 =
+      probes.int8_dot == nullptr ? roof.fp32 : measure_peak(probes.int8_dot, pool, kRoofSamples).median();
   return roof;
 }
 

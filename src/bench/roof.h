@@ -37,7 +37,10 @@ struct RoofShare {
 };
 RoofShare share_of_roof(const Work& work, double seconds, const Roof& roof, bool from_cache = false);
 
-/// Takes about a tenth of a second. `memory`: some times the last-level cache, in huge pages.
+/// The memory roof alone, GB/s. `memory`: some times the last-level cache, in huge pages.
+double measure_memory_read(const PagedMemory& memory, const Machine& machine, ThreadPool& pool);
+
+/// Takes about a tenth of a second. `memory`: as above; `cache_bytes`: of one core's second-level cache.
 Roof measure_roof(const PagedMemory& memory, const Machine& machine, std::string_view isa,
                   std::size_t cache_bytes, ThreadPool& pool);
 

@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <memory>
@@ -10,14 +11,17 @@
 #include <vector>
 
 #include "backend/cpu/cpu_backend.h"
+#include "bench/compare.h"
 #include "bench/host_info.h"
 #include "bench/kernel_bench.h"
 #include "bench/machine_bench.h"
 #include "bench/model_bench.h"
 #include "bench/report.h"
 #include "format/all_formats.h"
+#include "tools/bench_ab.h"
 #include "tools/bench_flags.h"
 #include "tools/commands.h"
+#include "tools/input.h"
 #include "tools/interrupt.h"
 #include "tools/loading.h"
 #include "tools/memory.h"
@@ -36,8 +40,9 @@ struct Subject {
 
 class Bench {
  public:
-  Bench(const BenchFlags& flags, const Terminal& terminal)
+  Bench(const BenchFlags& flags, const std::optional<AbCommands>& ab, const Terminal& terminal)
       : flags_(flags),
+        ab_(ab),
         terminal_(terminal),
         machine_(detect_machine()),
         host_(describe_host(machine_)),
@@ -48,6 +53,8 @@ class Bench {
   Result<int> run() {
     const std::vector<Subject> subjects = list_subjects();
     if (flags_.write) return write(subjects.front());
+    if (!flags_.compare.empty()) return compare_files();
+    if (ab_) return compare_sides();
     nlohmann::ordered_json json = {{"machine", machine_json(host_, nullptr)},
                                    {"kernels", nlohmann::ordered_json::array()},
                                    {"models", nlohmann::ordered_json::array()}};
@@ -67,7 +74,7 @@ class Bench {
       json["models"] = model_json(results);
       EIDER_TRY_STATUS(show(model_table(results)));
     }
-    if (flags_.json) EIDER_TRY_STATUS(write_stdout(json.dump(2) + "\n"));
+    EIDER_TRY_STATUS(show_json(json));
     return kExitSuccess;
   }
 
@@ -91,6 +98,38 @@ class Bench {
     std::error_code ignored;
     const auto size = static_cast<std::int64_t>(std::filesystem::file_size(*flags_.write, ignored));
     terminal_.note(fmt::format("{}: {}, {}", *flags_.write, model.name(), format_bytes(size)));
+    return kExitSuccess;
+  }
+
+  Result<int> compare_files() {
+    std::array<nlohmann::ordered_json, 2> results;
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      EIDER_TRY(const std::string text, read_file(flags_.compare[i]));
+      results[i] = nlohmann::ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
+      if (results[i].is_discarded()) return error("{}: is not JSON", flags_.compare[i]);
+    }
+    EIDER_TRY(const Comparison comparison, compare_results(results[0], results[1]).context("--compare"));
+    for (const std::string& warning : comparison.warnings) terminal_.warning(warning);
+    if (comparison.only_before + comparison.only_after > 0)
+      terminal_.note(fmt::format("not compared: {} rows that only {} has, {} that only {} has",
+                                 comparison.only_before, flags_.compare[0], comparison.only_after,
+                                 flags_.compare[1]));
+    EIDER_TRY_STATUS(show(comparison_table(comparison)));
+    EIDER_TRY_STATUS(show_json(comparison_json(comparison)));
+    return kExitSuccess;
+  }
+
+  Result<int> compare_sides() {
+    ThreadPool pool(machine_.default_threads());
+    EIDER_TRY(const PagedMemory memory, PagedMemory::create(cold_bytes(), Pages::kHuge, pool));
+    EIDER_TRY(const AbReport report,
+              run_ab(
+                  *ab_, static_cast<int>(flags_.pairs),
+                  [&] { return measure_memory_read(memory, machine_, pool); }, terminal_, interrupt_));
+    for (const Table& table : ab_tables(ab_->sides, report)) EIDER_TRY_STATUS(show(table));
+    const nlohmann::ordered_json json = {{"machine", machine_json(host_, nullptr)},
+                                         {"ab", ab_json(ab_->sides, report)}};
+    EIDER_TRY_STATUS(show_json(json));
     return kExitSuccess;
   }
 
@@ -215,27 +254,21 @@ class Bench {
     return flags_.json ? Status() : write_stdout(to_string(table, flags_.style) + "\n");
   }
 
+  Status show_json(const nlohmann::ordered_json& json) const {
+    using nlohmann::ordered_json;
+    // Paths and commands may be of any bytes; JSON may not.
+    return flags_.json ? write_stdout(json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n")
+                       : Status();
+  }
+
   const BenchFlags& flags_;
+  const std::optional<AbCommands>& ab_;
   const Terminal& terminal_;
   InterruptGuard interrupt_;
   Machine machine_;
   HostInfo host_;
   std::vector<std::int64_t> threads_;
 };
-
-/// What flags mean only together.
-void check(const BenchFlags& flags) {
-  const auto refuse = [](const char* flag, const std::string& message) {
-    throw CLI::ValidationError(flag, message);
-  };
-  if (flags.write && (flags.synthetic.size() != 1 || flags.formats.size() > 1))
-    refuse("--write", "needs --synthetic with one shape, and one --format");
-  if (flags.write && (flags.machine || flags.kernels || !flags.models.empty()))
-    refuse("--write", "measures nothing; write first, then measure the file");
-  const bool models = !flags.models.empty() || !flags.synthetic.empty();
-  if (models && flags.tests().empty()) refuse("--n-prompt", "with -p 0 and -n 0 there is nothing to measure");
-  if (flags.layers > 0 && flags.synthetic.empty()) refuse("--layers", "only --synthetic models can be cut");
-}
 
 }  // namespace
 
@@ -244,9 +277,11 @@ void add_bench_command(CLI::App& program, Action& action) {
       "bench", "Measures this machine, kernels and models, and how near they come to its limits");
   const auto flags = std::make_shared<BenchFlags>();
   add_bench_flags(*command, *flags);
-  command->callback([flags, &action] {
-    check(*flags);
-    action = [flags](const Terminal& terminal) { return Bench(*flags, terminal).run(); };
+  command->callback([command, flags, &action] {
+    check_bench_flags(*flags);
+    std::optional<AbCommands> ab;
+    if (!flags->ab.empty()) ab = ab_commands(*command, flags->ab);
+    action = [flags, ab](const Terminal& terminal) { return Bench(*flags, ab, terminal).run(); };
   });
 }
 

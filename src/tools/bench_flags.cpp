@@ -138,6 +138,27 @@ void add_model_flags(CLI::App& command, BenchFlags& flags) {
       ->group(kModels);
 }
 
+void add_comparison_flags(CLI::App& command, BenchFlags& flags) {
+  constexpr const char* kComparisons = "Comparisons";
+  command
+      .add_option("--ab", flags.ab,
+                  "Two sides in turn on the same work, as the ratio B / A: each the flags that it has beside "
+                  "the others given here, or cmd:COMMAND for another program")
+      ->type_name("A B")
+      ->type_size(2)  // expected(2) would take a second side of "-t 2" for a flag
+      ->expected(1)
+      ->group(kComparisons);
+  add_integer_flag(
+      command, "--pairs", [&flags](std::int64_t n) { flags.pairs = n; }, 1, 1000,
+      "How often both sides of --ab are run [10]")
+      ->group(kComparisons);
+  command.add_option("--compare", flags.compare, "Two files that --json wrote, as the ratio NEW / OLD")
+      ->type_name("OLD NEW")
+      ->type_size(2)
+      ->expected(1)
+      ->group(kComparisons);
+}
+
 constexpr const char* kFooter =
     R"(A prompt of 512 tokens is the test pp512, 128 decoded tokens are tg128, as in llama-bench. "roof" is the
 share of what the machine can do, measured beside each test: of its read bandwidth in decoding, of its
@@ -151,7 +172,10 @@ Examples:
   eider bench --synthetic qwen3-30b-a3b --layers 4 --format q4_k,q8_0
   eider bench --synthetic qwen3-4b --format q4_k --write qwen3-4b.gguf && llama-bench -m qwen3-4b.gguf
   eider bench --kernels --format q4_k,q8_0 --tokens 1,64 --shapes 9728x2560
-  eider bench --machine --kernels -m model.gguf --json         everything, for programs)";
+  eider bench --machine --kernels -m model.gguf --json         everything, for programs
+  eider bench -m model.gguf --ab "-t 1" "-t 2"                 which is faster, and how sure that is
+  eider bench --ab "-m model.gguf -p 0" "cmd:llama-bench -m model.gguf -p 0 -r 3 -o json"
+  eider bench --compare monday.json tuesday.json)";
 
 }  // namespace
 
@@ -164,6 +188,25 @@ std::vector<bench::ModelTest> BenchFlags::tests() const {
       if (generate > 0) tests.push_back({.generate = generate, .depth = depth});
   }
   return tests;
+}
+
+void check_bench_flags(const BenchFlags& flags) {
+  const auto refuse = [](const char* flag, const std::string& message) {
+    throw CLI::ValidationError(flag, message);
+  };
+  const bool models = !flags.models.empty() || !flags.synthetic.empty();
+  const bool measures_here = flags.machine || flags.kernels || (models && flags.ab.empty());
+  if (flags.write && (flags.synthetic.size() != 1 || flags.formats.size() > 1))
+    refuse("--write", "needs --synthetic with one shape, and one --format");
+  if (flags.write && (flags.machine || flags.kernels || !flags.models.empty() || !flags.ab.empty()))
+    refuse("--write", "measures nothing; write first, then measure the file");
+  if (!flags.ab.empty() && measures_here)
+    refuse("--ab", "compares models only, without --machine and --kernels");
+  if (!flags.compare.empty() && (measures_here || flags.write || !flags.ab.empty()))
+    refuse("--compare", "measures nothing: it reads two earlier results");
+  if (models && flags.tests().empty()) refuse("--n-prompt", "with -p 0 and -n 0 there is nothing to measure");
+  if (flags.layers > 0 && flags.synthetic.empty() && flags.ab.empty())
+    refuse("--layers", "only --synthetic models can be cut");
 }
 
 void add_bench_flags(CLI::App& command, BenchFlags& flags) {
@@ -187,7 +230,7 @@ void add_bench_flags(CLI::App& command, BenchFlags& flags) {
       ->group(kKernels);
   add_integer_flag(
       command, "-r,--repetitions", [&flags](std::int64_t n) { flags.repetitions = n; }, 1, 1000,
-      "Samples of each figure [5]");
+      "Samples of each figure [5; with --ab 3 of each run]");
   add_backend_flags(command, flags.engine);
   add_integers_flag(command, "-t,--threads", flags.threads, 1, kMaxThreads,
                     "Threads [the physical cores that this process may use]")
@@ -199,6 +242,7 @@ void add_bench_flags(CLI::App& command, BenchFlags& flags) {
       command, "--cold-mib",
       [&flags](std::int64_t n) { flags.cold_bytes = static_cast<std::size_t>(n) << 20; }, 8, kMostMib,
       "MiB that measurements of memory walk [4 times the last-level cache, 256 to 1024]");
+  add_comparison_flags(command, flags);
   const auto output = [&flags](const std::string& text) { return parse_output(text, flags); };
   add_value_flag(command, "-o,--output", "STYLE", output, "text, md, csv or json [text]");
   command.add_flag_callback(

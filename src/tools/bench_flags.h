@@ -23,6 +23,8 @@ struct BenchFlags {
   std::vector<std::string> models;  ///< paths
   std::vector<ModelShape> synthetic;
   std::optional<std::string> write;  ///< where the synthetic model goes instead
+  std::vector<std::string> ab;       ///< the two sides, or none
+  std::vector<std::string> compare;  ///< files of an earlier and a later result, or none
 
   std::vector<Format> formats;  ///< of kernels and synthetic models; empty: the default of each
   std::int64_t layers = 0;      ///< of synthetic models; 0: all
@@ -32,6 +34,7 @@ struct BenchFlags {
   EngineFlags engine;  ///< backend, isa, kv_type
   std::vector<std::int64_t> prompts, generates, depths, threads, batches;
   std::int64_t repetitions = 5;
+  std::int64_t pairs = 10;                                    ///< of --ab
   std::vector<std::pair<std::int64_t, std::int64_t>> shapes;  ///< rows, columns of kernels
   std::vector<std::int64_t> tokens;                           ///< of kernels
   std::optional<std::size_t> cold_bytes;
@@ -45,5 +48,8 @@ struct BenchFlags {
 
 /// Adds the flags, their help and its examples.
 void add_bench_flags(CLI::App& command, BenchFlags& flags);
+
+/// Throws a CLI::ValidationError where flags contradict each other; CLI11 checks each by itself.
+void check_bench_flags(const BenchFlags& flags);
 
 }  // namespace eider

@@ -118,6 +118,101 @@ class BenchTest(CommandLineTest):
         self.assertEqual(bench(*synthetic, "--write", self.path / "again.gguf", "-t", "3").returncode, 0)
         self.assertEqual(file.read_bytes(), (self.path / "again.gguf").read_bytes())
 
+    def test_logits_hashes_are_of_the_computed_bits(self) -> None:
+        tests = ("-m", self.model, *TESTS, "-d", "0,20")
+        hashes = [[row["logits_hash"] for row in self.run_json(*tests, *more)["models"]]
+                  for more in ((), ("--backend", "reference"), ("--isa", "scalar", "-ub", "4"), ("--kv-type", "f32"))]
+        self.assertEqual(len(set(hashes[0])), 4)
+        self.assertEqual(hashes[0], hashes[1])
+        self.assertEqual(hashes[0], hashes[2])
+        self.assertNotEqual(hashes[0][3], hashes[3][3])  # other keys and values are stored
+
+    def run_ab(self, *arguments: str) -> dict:
+        finished = bench("--cold-mib", "8", "--json", *arguments)
+        self.assertEqual(finished.returncode, 0, finished)
+        return json.loads(finished.stdout)["ab"]
+
+    def test_ab_compares_flags_on_the_same_work(self) -> None:
+        compared = self.run_ab("-m", self.model, *TESTS, "-r", "1", "-t", "1", "--pairs", "3",
+                               "--ab", "-t 2 -ub '4'", "--backend reference")
+        self.assertEqual((compared["a"], compared["b"]), ("-t 2 -ub '4'", "--backend reference"))
+        self.assertEqual((compared["pairs"], len(compared["roof_gb_s"])), (3, 3))
+        self.assertEqual([test["test"] for test in compared["tests"]], ["pp8", "tg2"])
+        for test in compared["tests"]:
+            self.assertEqual(test["model"], "tiny.gguf")
+            self.assertIs(test["same_answer"], True)
+            self.assertEqual(len(test["ratios"]), 3 - compared["dropped"])
+        other_bits = self.run_ab("-m", self.model, "-p", "0", "-n", "2", "-r", "1", "--pairs", "1", "--ab", "",
+                                 "--kv-type f32")
+        self.assertIs(other_bits["tests"][0]["same_answer"], False)
+
+    def test_ab_takes_other_programs(self) -> None:
+        answer = "cmd:echo the answer; echo '{} tok/s' >&2"
+        compared = self.run_ab("--pairs", "2", "--ab", answer.format(8), answer.format(12))
+        test = compared["tests"][0]
+        self.assertIs(test["same_answer"], True)
+        for ratio in test["ratios"]:
+            self.assertEqual(ratio, 1.5)
+        run = f"cmd:{PROGRAM} run -m {self.model} -c 64 --raw -p hello -n 3 --temp 0 --seed 1"
+        compared = self.run_ab("--pairs", "1", "--ab", run, run + " --json")
+        self.assertEqual(len(compared["tests"]), 1)
+        self.assertIs(compared["tests"][0]["same_answer"], False)  # an answer's text and a hash of logits
+        text = bench("--cold-mib", "8", "--pairs", "1", "--ab", "cmd:echo 1 t/s", "cmd:echo 2 t/s", "-o", "md")
+        self.assertIn("A: cmd:echo 1 t/s\nB: cmd:echo 2 t/s", text.stdout)
+        self.assertIn("not told", text.stdout)
+
+    def test_ab_failures_are_one_line(self) -> None:
+        good = "cmd:echo 1 tok/s"
+        for sides, mentioned in [
+            ((good, "cmd:echo alas >&2; exit 3"), ("B: ", "exit code 3: alas")),
+            (("cmd:no-such-program", good), ("A: ", "exit code 127", "no-such-program")),
+            (("cmd:kill -9 $$", good), ("A: ", "exit code 137")),
+            (("cmd:echo fast", good), ("A: ", "prints no speed", "tok/s")),
+            (("-m absent.gguf", good), ("A: ", "exit code 1: absent.gguf")),
+            ((f"-m {self.model} {' '.join(TESTS)} -r 1", good), ("A measured pp8, tg2, but B measured a speed",)),
+            (("cmd:yes", good), ("A: ", "more than 64 MiB")),
+        ]:
+            with self.subTest(sides=sides):
+                self.assert_fails(bench("--cold-mib", "8", "--pairs", "1", "--ab", *sides), FAILURE, *mentioned)
+
+    def test_interrupt_ends_both_sides(self) -> None:
+        process = subprocess.Popen([PROGRAM, "bench", "--cold-mib", "8", "--ab", "cmd:sleep 1234.5", "cmd:sleep 1234.5"],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        output, errors = process.communicate(timeout=20)
+        self.assertEqual((process.returncode, output), (FAILURE, ""), errors)
+        self.assertIn("interrupted", errors)
+        left = subprocess.run(["pgrep", "-f", "^sleep 1234.5"], capture_output=True, text=True, check=False)
+        self.assertEqual(left.stdout, "")
+
+    def test_compare_reads_two_results(self) -> None:
+        old, new = self.path / "old.json", self.path / "new.json"
+        result = self.run_json("-m", self.model, *TESTS)
+        old.write_text(json.dumps(result))
+        for row in result["models"]:
+            row["samples"] = [3 * sample for sample in row["samples"]]
+        result["machine"]["cpu"] = "Another"
+        result["models"][1]["roof"]["memory_read_gb_s"] *= 2
+        new.write_text(json.dumps(result))
+        finished = bench("--compare", old, new, "--json")
+        self.assertEqual(finished.returncode, 0, finished)
+        rows = json.loads(finished.stdout)["rows"]
+        self.assertEqual([row["name"].split()[1] for row in rows], ["pp8", "tg2"])
+        for row in rows:
+            self.assertAlmostEqual(row["ratio"], 3, delta=1e-3)
+            self.assertIs(row["same_answer"], True)
+            self.assertIs(row["beyond_noise"], False)  # of two samples each
+        warnings = finished.stderr.splitlines()
+        self.assertEqual(len(warnings), 2, warnings)
+        self.assertIn("differ in cpu", warnings[0])
+        self.assertIn("1 of 2 rows", warnings[1])
+        self.assertIn("too few samples", bench("--compare", old, new).stdout)
+
+        (self.path / "broken.json").write_text("{")
+        for second, mentioned in [("absent.json", "absent.json"), (self.path / "broken.json", "is not JSON")]:
+            self.assert_fails(bench("--compare", old, second), FAILURE, mentioned)
+
     def test_wrong_flags_are_named(self) -> None:
         model = ("-m", self.model)
         for arguments, mentioned in [
@@ -136,6 +231,15 @@ class BenchTest(CommandLineTest):
             (("--write", "x.gguf"), ("--write", "--synthetic")),
             (("--synthetic", "qwen3-4b,qwen3-8b", "--write", "x.gguf"), ("--write", "one shape")),
             (("--synthetic", "qwen3-4b", "--write", "x.gguf", "--machine"), ("--write", "measures nothing")),
+            ((*model, "--ab", "-t 1"), ("--ab", "2 required")),
+            ((*model, "--ab", "-t 1", "-t x"), ("--ab", "'-t x'", "--threads")),
+            ((*model, "--ab", "-t '1", ""), ("--ab", "quotes")),
+            ((*model, "--ab", "--machine", ""), ("--ab", "--machine is not for a side")),
+            (("--ab", "-t 1", "-t 2"), ("--ab", "a side needs a model")),
+            ((*model, "--kernels", "--ab", "", ""), ("--ab", "--kernels")),
+            ((*model, "--pairs", "0", "--ab", "", ""), ("--pairs", "'0'")),
+            (("--compare", "a.json"), ("--compare", "2 required")),
+            ((*model, "--compare", "a.json", "b.json"), ("--compare", "measures nothing")),
         ]:
             with self.subTest(arguments=arguments):
                 self.assert_fails(bench(*arguments), USAGE, *mentioned)

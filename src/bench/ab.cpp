@@ -1,0 +1,97 @@
+#include "bench/ab.h"
+
+#include <algorithm>
+
+#include "bench/samples.h"
+
+namespace eider::bench {
+namespace {
+
+std::string names_of(const std::vector<Figure>& figures) {
+  std::string names;
+  for (const Figure& figure : figures)
+    names += (names.empty() ? "" : ", ") + (figure.test.empty() ? std::string("a speed") : figure.test);
+  return names;
+}
+
+/// A side that names no tests is taken at its word.
+bool same_tests(const std::vector<Figure>& a, const std::vector<Figure>& b) {
+  return std::ranges::equal(a, b, [](const Figure& x, const Figure& y) {
+    return x.test.empty() || y.test.empty() || x.test == y.test;
+  });
+}
+
+std::string joined_name(const std::string& a, const std::string& b) {
+  if (a.empty() || b.empty() || a == b) return a.empty() ? b : a;
+  return a + " / " + b;
+}
+
+AbTest summarize(const std::vector<AbPair>& pairs, std::size_t index) {
+  const Figure& first = pairs.front().a[index];
+  AbTest test{.model = joined_name(first.model, pairs.front().b[index].model),
+              .test = joined_name(first.test, pairs.front().b[index].test)};
+  Samples a_rates, b_rates;
+  bool known = true, same = true;
+  for (const AbPair& pair : pairs) {
+    const Figure &a = pair.a[index], &b = pair.b[index];
+    known = known && !a.answer.empty() && !b.answer.empty();
+    same = same && a.answer == first.answer && b.answer == first.answer;
+    if (pair.dropped()) continue;
+    a_rates.add(a.tok_s);
+    b_rates.add(b.tok_s);
+    test.ratios.push_back(b.tok_s / a.tok_s);
+  }
+  if (known) test.same_answer = same;
+  test.a_tok_s = a_rates.median();
+  test.b_tok_s = b_rates.median();
+  test.ratio = median_interval(test.ratios);
+  return test;
+}
+
+}  // namespace
+
+double AbPair::roof_change() const {
+  const auto [least, most] = std::minmax({roof_before, roof_between, roof_after});
+  return most / least - 1;
+}
+
+int AbReport::dropped() const {
+  return static_cast<int>(std::ranges::count_if(pairs, &AbPair::dropped));
+}
+
+Result<AbReport> measure_pairs(const SideRun& a, const SideRun& b, int pairs,
+                               const std::function<double()>& read_roof, const Progress& progress) {
+  AbReport report;
+  std::int64_t done = 0;
+  const auto run = [&](const SideRun& side, const char* name) -> Result<std::vector<Figure>> {
+    EIDER_TRY(std::vector<Figure> figures, side().context(name));
+    if (!progress(++done, 2 * static_cast<std::int64_t>(pairs))) return error("interrupted");
+    return figures;
+  };
+  double roof = read_roof();
+  for (int i = 0; i < pairs; ++i) {
+    AbPair pair{.roof_before = roof};
+    if (i % 2 == 0) {
+      EIDER_TRY(pair.a, run(a, "A"));
+      pair.roof_between = read_roof();
+      EIDER_TRY(pair.b, run(b, "B"));
+    } else {
+      EIDER_TRY(pair.b, run(b, "B"));
+      pair.roof_between = read_roof();
+      EIDER_TRY(pair.a, run(a, "A"));
+    }
+    pair.roof_after = roof = read_roof();
+    if (!same_tests(pair.a, pair.b))
+      return error("A measured {}, but B measured {}: both must do the same work", names_of(pair.a),
+                   names_of(pair.b));
+    if (i > 0 && !same_tests(report.pairs.front().a, pair.a))
+      return error("A measured {}, but {} before: it must do the same work each time", names_of(pair.a),
+                   names_of(report.pairs.front().a));
+    report.pairs.push_back(std::move(pair));
+  }
+  for (std::size_t test = 0; test < report.pairs.front().a.size(); ++test)
+    report.tests.push_back(summarize(report.pairs, test));
+  return report;
+}
+
+}  // namespace eider::bench
