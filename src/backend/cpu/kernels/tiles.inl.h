@@ -13,13 +13,14 @@ EIDER_ALWAYS_INLINE void unroll(Body body) {
   (std::make_integer_sequence<int, count>{});
 }
 
-/// Asks for `bytes` of the weights some way ahead of `at`: a decode step reads each byte once, in order,
-/// faster than hardware prefetchers follow.
-template <std::int64_t bytes>
-EIDER_ALWAYS_INLINE void prefetch(const void* at) {
-  constexpr std::int64_t kAhead = 4096;
-  for (std::int64_t line = 0; line < bytes; line += 64)
-    __builtin_prefetch(static_cast<const std::byte*>(at) + kAhead + line, 0, 3);
+/// Where one token reads `bytes` of the weights, asks for those some way ahead: a decode step reads each byte
+/// once, in order, faster than hardware prefetchers follow. Kernels ask little by little, since a core has
+/// only so many lines on their way at a time.
+template <int tokens, std::int64_t bytes>
+EIDER_ALWAYS_INLINE void prefetch(const std::byte* at) {
+  constexpr std::int64_t kAhead = 8192;
+  if constexpr (tokens == 1)
+    for (std::int64_t line = 0; line < bytes; line += 64) __builtin_prefetch(at + kAhead + line, 0, 3);
 }
 
 /// A packed tile of a float format: [column][row].

@@ -30,7 +30,6 @@ struct UnitProduct<Source, tokens, vectors, ProductRule::kFloat> {
                                            std::int64_t columns, const ProductInput& in,
                                            const InputTokens<tokens>& rows, Parts<tokens, vectors>& parts) {
     const std::byte* column = tile + unit * 32 * Source::kColumnBytes;
-    if constexpr (tokens == 1) prefetch<32 * Source::kColumnBytes>(column);
     const std::int64_t left = columns - unit * 32;
     const std::int64_t count = left < 32 ? left : 32;
     const float* x[tokens];
@@ -39,6 +38,7 @@ struct UnitProduct<Source, tokens, vectors, ProductRule::kFloat> {
       unroll<vectors>([&](auto v) __attribute__((always_inline)) { parts.part[t][v] = splat(0); });
     });
     for (std::int64_t k = 0; k < count; ++k, column += Source::kColumnBytes) {
+      prefetch<tokens, Source::kColumnBytes>(column);
       Floats w[vectors];
       unroll<vectors>([&](auto v) __attribute__((always_inline)) {
         w[v] = Source::elements(column, first_row + v * kLanes);
@@ -63,7 +63,6 @@ struct UnitProduct<Source, tokens, vectors, ProductRule::kInteger32> {
                                            std::int64_t, const ProductInput& in,
                                            const InputTokens<tokens>& rows, Parts<tokens, vectors>& parts) {
     const std::byte* weights = tile + unit * Source::kBytes;
-    if constexpr (tokens == 1) prefetch<Source::kBytes>(weights);
     const std::int64_t first = unit * in.quantized.rows;
     const std::int8_t* x[tokens];
     Ints sum[tokens][vectors];
@@ -76,8 +75,12 @@ struct UnitProduct<Source, tokens, vectors, ProductRule::kInteger32> {
       unroll<vectors>([&](auto v) __attribute__((always_inline)) { sum[t][v] = begin; });
     });
     unroll<8 / kGroups>([&](auto part) __attribute__((always_inline)) {
-      add_groups<decltype(part)::value * kGroups>(weights, first_row, x, sum);
+      constexpr int kBegin = decltype(part)::value * kGroups;
+      if constexpr (kBegin % 4 == 0)
+        prefetch<tokens, Source::kStripBytes / 2>(weights + kBegin * Source::kStripBytes / 8);
+      add_groups<kBegin>(weights, first_row, x, sum);
     });
+    prefetch<tokens, Source::kBytes - Source::kStripBytes>(weights + Source::kStripBytes);
     unroll<vectors>([&](auto v) __attribute__((always_inline)) {
       const std::int64_t row = first_row + v * kLanes;
       const Floats scale = Source::scale(weights, row);
@@ -127,7 +130,6 @@ struct UnitProduct<Source, tokens, vectors, ProductRule::kInteger256> {
                                            std::int64_t, const ProductInput& in,
                                            const InputTokens<tokens>& rows, Parts<tokens, vectors>& parts) {
     const std::byte* weights = tile + unit * Source::kBytes;
-    if constexpr (tokens == 1) prefetch<Source::kBytes>(weights);
     const std::int64_t first = unit * in.quantized.rows;
     Ints total[tokens][vectors];
     unroll<tokens>([&](auto t) __attribute__((always_inline)) {
@@ -144,6 +146,7 @@ struct UnitProduct<Source, tokens, vectors, ProductRule::kInteger256> {
                                             std::int64_t strip, const QuantizedRows& in, std::int64_t first,
                                             const InputTokens<tokens>& rows, Ints (&total)[tokens][vectors]) {
     const std::byte* planes = weights + strip * Source::kStripBytes;
+    prefetch<tokens, Source::kStripBytes>(planes);
     unroll<8 / kGroups>([&](auto part) __attribute__((always_inline)) {
       constexpr int kBegin = decltype(part)::value * kGroups;
       Codes codes[vectors][kGroups];
@@ -177,6 +180,7 @@ struct UnitProduct<Source, tokens, vectors, ProductRule::kInteger256> {
                                          const InputTokens<tokens>& rows,
                                          const Ints (&total)[tokens][vectors],
                                          Parts<tokens, vectors>& parts) {
+    prefetch<tokens, Source::kBytes - 8 * Source::kStripBytes>(weights + 8 * Source::kStripBytes);
     unroll<vectors>([&](auto v) __attribute__((always_inline)) {
       const std::int64_t lanes = first_row + v * kLanes;
       const Floats scale = Source::scale(weights, lanes);
