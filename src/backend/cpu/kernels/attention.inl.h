@@ -84,7 +84,7 @@ void dot_keys(const QueryRow* row, const Element* keys, std::int64_t key_stride,
       unroll<vectors>([&](auto v) __attribute__((always_inline)) { parts.part[r][v] = splat(0); });
     });
     for (std::int64_t d = begin; d < end; ++d) {
-      if constexpr (rows < kQueryRows) prefetch<vectors * kLanes * sizeof(Element)>(keys + d * key_stride);
+      prefetch<(rows < kQueryRows), vectors * kLanes * sizeof(Element)>(keys + d * key_stride);
       Floats key[vectors];
       unroll<vectors>([&](auto v) __attribute__((always_inline)) {
         key[v] = load_elements(keys + d * key_stride + v * kLanes);
@@ -129,7 +129,7 @@ void sum_values(const AttentionRows& tile, std::int64_t first_row, std::int64_t 
     for (std::int64_t i = row[r].visible.begin; i < end; ++i) add(r, i);
   });
   for (std::int64_t i = common; i < common_end; ++i) {
-    if constexpr (rows < kQueryRows) prefetch<vectors * kLanes * sizeof(Element)>(values + i * value_stride);
+    prefetch<(rows < kQueryRows), vectors * kLanes * sizeof(Element)>(values + i * value_stride);
     Floats value[vectors];
     unroll<vectors>([&](auto v) __attribute__((always_inline)) {
       value[v] = load_elements(values + i * value_stride + v * kLanes);

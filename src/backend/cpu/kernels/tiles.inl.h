@@ -13,14 +13,15 @@ EIDER_ALWAYS_INLINE void unroll(Body body) {
   (std::make_integer_sequence<int, count>{});
 }
 
-/// Where one token reads `bytes` of the weights, asks for those some way ahead: a decode step reads each byte
-/// once, in order, faster than hardware prefetchers follow. Kernels ask little by little, since a core has
-/// only so many lines on their way at a time.
-template <int tokens, std::int64_t bytes>
-EIDER_ALWAYS_INLINE void prefetch(const std::byte* at) {
+/// Asks for `bytes` that lie some way ahead of `at`, where memory is read once and in order: `wanted` in
+/// decode steps, which read faster than hardware prefetchers follow. Kernels ask little by little, since a
+/// core has only so many lines on their way at a time.
+template <bool wanted, std::int64_t bytes>
+EIDER_ALWAYS_INLINE void prefetch(const void* at) {
   constexpr std::int64_t kAhead = 8192;
-  if constexpr (tokens == 1)
-    for (std::int64_t line = 0; line < bytes; line += 64) __builtin_prefetch(at + kAhead + line, 0, 3);
+  if constexpr (wanted)
+    for (std::int64_t line = 0; line < bytes; line += 64)
+      __builtin_prefetch(static_cast<const std::byte*>(at) + kAhead + line, 0, 3);
 }
 
 /// A packed tile of a float format: [column][row].
