@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <numeric>
 
 #include "backend/host/phase.h"
 #include "base/random.h"
@@ -36,20 +35,23 @@ class Activations {
     EIDER_TRY(Buffer quantized, allocate(layout.bytes));
     EIDER_TRY(Buffer opened, allocate(opened_bytes * setup.pool.size()));
     EIDER_TRY(Buffer out, allocate(kernel.tokens * kernel.rows * 4));
-    Activations made{std::move(values), std::move(quantized), std::move(opened), std::move(out),
-                     opened_bytes};
+    Activations made{std::move(values), std::move(quantized), std::move(opened),
+                     std::move(out),    kernel.tokens,        opened_bytes};
 
     auto* value = reinterpret_cast<float*>(made.values.data());
     for (std::int64_t i = 0; i < kernel.tokens * kernel.columns; ++i)
       value[i] = static_cast<float>(uniform_draw(1, static_cast<std::uint64_t>(i), 0) * 2 - 1);
-    made.rows.resize(static_cast<std::size_t>(kernel.tokens));
-    std::iota(made.rows.begin(), made.rows.end(), 0);
     // The layout is the executor's, so it is the executor that finds the parts.
-    const host::InputForm form{rule, value, Rows::kTokens, 1, kernel.columns, made.quantized.data(), layout};
-    made.in = form.at({.token_ids = made.rows});
+    const host::InputForm form{rule,
+                               value,
+                               [tokens = kernel.tokens](const StepState&) { return tokens; },
+                               kernel.columns,
+                               made.quantized.data(),
+                               layout};
+    made.in = form.at({});
     if (rule != ProductRule::kFloat) {
       const auto quantize = rule == ProductRule::kInteger256 ? kernels.quantize_256 : kernels.quantize_32;
-      quantize({value, kernel.columns, made.in.quantized},
+      quantize({value, nullptr, kernel.columns, made.in.quantized},
                {0, kernel.columns / host::unit_columns(rule) * kernel.tokens});
     }
     return made;
@@ -58,8 +60,7 @@ class Activations {
   ProductArgs multiply(const host::Matrix& weight, int thread) {
     ProductArgs args{};
     args.in = in;
-    args.input_rows = args.output_rows = rows.data();
-    args.count = static_cast<std::int64_t>(rows.size());
+    args.count = tokens;
     args.weight = weight;
     args.opened = opened.data() + thread * opened_bytes;
     args.out = reinterpret_cast<float*>(out.data());
@@ -67,8 +68,8 @@ class Activations {
   }
 
   Buffer values, quantized, opened, out;
+  std::int64_t tokens = 0;
   std::int64_t opened_bytes = 0;  // of a thread
-  std::vector<std::int32_t> rows;
   host::ProductInput in{};
 };
 

@@ -66,13 +66,8 @@ class HostExecutable final : public Executable {
         memory_(std::move(memory)),
         weights_(std::move(weights)) {}
 
-  /// So little work that one thread does it.
-  static bool is_small(const Phase& phase, const StepState& state) {
-    return phase.items(state) <= phase.grain;
-  }
-
-  /// One thread's way through `phases`. Between two phases stands a barrier. Small ones in a row are done by
-  /// one thread while all are at the same barrier.
+  /// One thread's way through `phases`. Between two phases stands a barrier. Phases of so little work that
+  /// one thread does it, one after the other, are done while all are at the same barrier.
   void walk(const StepState& state, std::span<const Phase> phases, int thread) {
     bool worked = false;  // anyone, since the last barrier
     const auto barrier = [&] {
@@ -82,24 +77,28 @@ class HostExecutable final : public Executable {
     while (!phases.empty()) {
       const Phase& phase = phases.front();
       if (phase.items_from_values) barrier();
-      if (!is_small(phase, state)) {
+      const std::int64_t items = phase.items(state);
+      if (items > phase.grain) {
         barrier();
-        const auto [begin, end] = ThreadPool::share(phase.items(state), phase.grain, thread, pool_.size());
+        const auto [begin, end] = ThreadPool::share(items, phase.grain, thread, pool_.size());
         if (begin < end) phase.run(state, {begin, end}, thread);
         worked = true;
         phases = phases.subspan(1);
         continue;
       }
       std::size_t small = 1;
-      while (small < phases.size() && !phases[small].items_from_values && is_small(phases[small], state))
-        ++small;
+      bool any = items > 0;
+      for (; small < phases.size() && !phases[small].items_from_values; ++small) {
+        const std::int64_t more = phases[small].items(state);
+        if (more > phases[small].grain) break;
+        any = any || more > 0;
+      }
       const std::span<const Phase> alone = phases.first(small);
       phases = phases.subspan(small);
-      const auto is_empty = [&](const Phase& p) { return p.items(state) == 0; };
-      if (std::ranges::all_of(alone, is_empty)) continue;
+      if (!any) continue;
       pool_.barrier([&] {
         for (const Phase& p : alone)
-          if (const std::int64_t items = p.items(state); items > 0) p.run(state, {0, items}, thread);
+          if (const std::int64_t count = p.items(state); count > 0) p.run(state, {0, count}, thread);
       });
       worked = false;
     }

@@ -42,12 +42,16 @@ struct QuantizedRows {
   std::int64_t rows;
 };
 
-/// Items: units * rows.
+/// out[row] = in[input_rows[row]] quantised. Items: rows * units; all units of a block of rows, each unit's
+/// rows one after the other, and then the next block: so rows are read in order and whole cache lines
+/// written.
 struct QuantizeArgs {
-  const float* in;  // [rows, columns]
+  const float* in;                 // [..., columns]
+  const std::int32_t* input_rows;  // null: 0, 1, 2, ...
   std::int64_t columns;
   QuantizedRows out;
 };
+inline constexpr std::int64_t kQuantizedBlock = 16;
 
 /// A weight as the table's products read it: rows as stored, or packed tiles of kRowTile rows
 /// (Kernels::pack).
@@ -64,16 +68,14 @@ struct ProductInput {
   QuantizedRows quantized;
 };
 
-/// out[output_rows[i]] = in[input_rows[i]] * weight^T (+ bias). Items: tiles of kRowTile rows of the weight.
+/// out[i] = in[first + i] * weight^T (+ bias), i < count. Items: tiles of kRowTile rows of the weight.
 struct ProductArgs {
   ProductInput in;
-  const std::int32_t* input_rows;   // [count]
-  const std::int32_t* output_rows;  // [count]
-  std::int64_t count;
+  std::int64_t first, count;
   Matrix weight;
   const float* bias;  // [weight.rows], or null
   std::byte* opened;  // Packing::opened_bytes() of the thread's own
-  float* out;         // [..., weight.rows]
+  float* out;         // [count, weight.rows]
 };
 
 /// Items: vectors of `width` elements.
@@ -173,21 +175,21 @@ struct MoeRouteArgs {
   float* weights;       // [tokens, top_k]
 };
 
-/// The step's picks by expert. A pick is a row (token * top_k + place) of what experts make.
+/// The step's picks, sorted by expert: expert e has places begin[e] .. begin[e + 1] - 1, in ascending token.
+/// The rows that experts make stand in this order.
 struct ExpertPicks {
-  const std::int32_t* begin;   // [experts + 1]: expert e has picks[begin[e]] .. picks[begin[e + 1] - 1]
-  const std::int32_t* picks;   // [tokens * top_k], an expert's in ascending token
-  const std::int32_t* tokens;  // [tokens * top_k]: the token of each
+  const std::int32_t* begin;   // [experts + 1]
+  const std::int32_t* tokens;  // [tokens * top_k]: the token of each place
+  const float* weights;        // [tokens * top_k]: how much the expert counts there
   std::int64_t experts;
 };
 
-/// out[token] = sum over the token's picks of weight * down(h[pick]). Items: tiles of kRowTile rows of the
+/// out[token] = sum over the token's picks of weight * down(h[place]). Items: tiles of kRowTile rows of the
 /// weights.
 struct MoeDownArgs {
   ProductInput in;  // h: [tokens * top_k, columns]
   ExpertPicks picks;
-  const Matrix* down;    // [experts], of one shape and format
-  const float* weights;  // [tokens * top_k]
+  const Matrix* down;  // [experts], of one shape and format
   std::int64_t tokens;
   std::int64_t units_per_group;  // 1 or 2
   std::int64_t tile_tokens;      // that share a pass over the experts: moe_down_tokens()

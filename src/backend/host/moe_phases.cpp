@@ -1,30 +1,34 @@
 // The phases of a mixture of experts: the router; then sort the picks by expert, gate and up, activation,
 // down.
+#include <cstring>
+#include <map>
+#include <memory>
+
 #include "backend/host/phase.h"
 
 namespace eider::host {
 namespace {
 
-/// The picks of a step by expert, in memory of the workspace.
+/// ExpertPicks in the making, in memory of the workspace.
 struct PickTable {
-  std::int32_t* begin;   // [experts + 1]
-  std::int32_t* picks;   // [tokens * top_k]
-  std::int32_t* tokens;  // [tokens * top_k]
+  std::int32_t* begin;
+  std::int32_t* tokens;
+  float* weights;
   std::int64_t experts;
   std::int64_t top_k;
 
-  ExpertPicks view() const { return {begin, picks, tokens, experts}; }
+  ExpertPicks view() const { return {begin, tokens, weights, experts}; }
   std::int64_t count(std::int64_t expert) const { return begin[expert + 1] - begin[expert]; }
 
-  /// Counting sort of chosen [tokens, top_k]; an expert's picks end up in ascending token.
-  void sort(const std::int32_t* chosen, std::int64_t token_count) const {
+  /// Counting sort of the router's picks [tokens, top_k]; an expert's end up in ascending token.
+  void sort(const std::int32_t* chosen, const float* chosen_weights, std::int64_t token_count) const {
     for (std::int64_t expert = 0; expert <= experts; ++expert) begin[expert] = 0;
     for (std::int64_t pick = 0; pick < token_count * top_k; ++pick) ++begin[chosen[pick] + 1];
     for (std::int64_t expert = 0; expert < experts; ++expert) begin[expert + 1] += begin[expert];
     for (std::int64_t pick = 0; pick < token_count * top_k; ++pick) {
       const std::int32_t place = begin[chosen[pick]]++;
-      picks[place] = static_cast<std::int32_t>(pick);
       tokens[place] = static_cast<std::int32_t>(pick / top_k);
+      weights[place] = chosen_weights[pick];
     }
     // Each begin has moved to its expert's end, which is the next one's begin.
     for (std::int64_t expert = experts; expert > 0; --expert) begin[expert] = begin[expert - 1];
@@ -38,6 +42,44 @@ struct ExpertProduct {
   Matrix weight;
   Kernels::Function<ProductArgs> kernel;
   float* out;
+};
+
+/// Gate and up of each expert in turn. Items are units of work, so that shares are even whatever the experts'
+/// numbers of picks: of each tile of an expert's rows, one a pick and some for reading the weights.
+struct ExpertProducts {
+  PickTable table;
+  std::vector<ExpertProduct> products;
+  std::int64_t tiles;  // of each
+
+  std::int64_t tile_work(std::int64_t expert) const {
+    constexpr std::int64_t kReading = 6;
+    const std::int64_t count = table.count(expert);
+    return count == 0 ? 0 : count + kReading;
+  }
+  std::int64_t items() const {
+    std::int64_t items = 0;
+    for (std::int64_t expert = 0; expert < table.experts; ++expert) items += 2 * tiles * tile_work(expert);
+    return items;
+  }
+  void run(const StepState& state, Items items, std::byte* opened) const {
+    std::int64_t at = 0;
+    for (std::size_t i = 0; i < products.size(); ++i) {
+      const auto expert = static_cast<std::int64_t>(i / 2);
+      const std::int64_t work = tile_work(expert);
+      const Items part = part_of(items, at, tiles * work);
+      at += tiles * work;
+      if (part.begin >= part.end) continue;
+      const ExpertProduct& product = products[i];
+      const std::int64_t place = table.begin[expert];
+      product.kernel({product.in.at(state), is_gathered(state) ? place : 0, table.count(expert),
+                      product.weight, nullptr, opened, product.out + place * product.weight.rows},
+                     // A tile is done by the thread whose share has its first item.
+                     {(part.begin + work - 1) / work, (part.end + work - 1) / work});
+    }
+  }
+
+  /// The input's rows are copied into the order of places; a single one is left alone.
+  static bool is_gathered(const StepState& state) { return state.tokens() > 1; }
 };
 
 }  // namespace
@@ -64,65 +106,52 @@ Status PhaseBuilder::lower(const MoeFfnOp& op) {
   const auto shared_floats = [&](std::int64_t offset) {
     return reinterpret_cast<float*>(memory_.shared.data() + offset);
   };
-  auto* ints = reinterpret_cast<std::int32_t*>(memory_.shared.data() + workspace_.picks);
   const auto experts = static_cast<std::int64_t>(op.all_experts.size());
   const std::int64_t top_k = plan_.value(op.experts).width;
-  const PickTable table{ints, ints + experts + 1, ints + experts + 1 + options_.max_tokens * top_k, experts,
-                        top_k};
+  const std::int64_t most_picks = options_.max_tokens * top_k;
+  auto* begin = reinterpret_cast<std::int32_t*>(memory_.shared.data() + workspace_.picks);
+  auto* tokens = begin + experts + 1;
+  const PickTable table{begin, tokens, reinterpret_cast<float*>(tokens + most_picks), experts, top_k};
 
-  over_items(1, [=, chosen = reinterpret_cast<const std::int32_t*>(memory_.value(op.experts))](
-                    const StepState& state, Items, int) { table.sort(chosen, state.tokens()); });
-  const auto input = [&](const TensorView& weight) {
-    return input_form(product_rule(weight.format), memory_.value(op.in), Rows::kTokens, 1,
-                      plan_.value(op.in).width);
+  over_items(1, [=, chosen = reinterpret_cast<const std::int32_t*>(memory_.value(op.experts)),
+                 weights = memory_.value(op.weights)](const StepState& state, Items, int) {
+    table.sort(chosen, weights, state.tokens());
+  });
+
+  // Each rule's form of the input is made once.
+  const std::int64_t width = plan_.value(op.in).width;
+  const auto gathered_rows = [=](const StepState& state) {
+    return ExpertProducts::is_gathered(state) ? state.tokens() * top_k : 1;
   };
-  bool quantized[2] = {};  // by 32 and by 256 columns
-  std::vector<ExpertProduct> products;
+  std::map<ProductRule, InputForm> forms;
+  const auto form_of = [&](const TensorView& weight) -> const InputForm& {
+    const ProductRule rule = product_rule(weight.format);
+    if (const auto found = forms.find(rule); found != forms.end()) return found->second;
+    const float* in = memory_.value(op.in);
+    float* gathered = shared_floats(workspace_.gathered);
+    if (rule == ProductRule::kFloat)
+      phases_.push_back({gathered_rows, grain_of(width), [=](const StepState&, Items rows, int) {
+                           for (std::int64_t row = rows.begin; row < rows.end; ++row)
+                             std::memcpy(gathered + row * width, in + table.tokens[row] * width,
+                                         static_cast<std::size_t>(width) * sizeof(float));
+                         }});
+    const InputForm form =
+        input_form(rule, rule == ProductRule::kFloat ? gathered : in, gathered_rows, most_picks, width);
+    quantize(form, table.tokens);
+    return forms.emplace(rule, form).first->second;
+  };
+  auto products = std::make_shared<ExpertProducts>(ExpertProducts{table, {}, row_tiles(intermediate)});
   for (const auto& expert : op.all_experts)
     for (const auto& [weight, offset] :
          {std::pair{&expert.gate, workspace_.gate}, {&expert.up, workspace_.up}}) {
-      const InputForm in = input(*weight);
-      bool& done = quantized[in.rule == ProductRule::kInteger256];
-      if (!done) quantize(in);
-      done = done || in.rule != ProductRule::kFloat;
-      const Matrix matrix = weights_.add(*weight);
-      products.push_back(
-          {in, matrix, kernels_.product[static_cast<std::size_t>(weight->format)], shared_floats(offset)});
+      const InputForm& form = form_of(*weight);
+      products->products.push_back({form, weights_.add(*weight),
+                                    kernels_.product[static_cast<std::size_t>(weight->format)],
+                                    shared_floats(offset)});
     }
-  // Items are units of work, so that shares are even whatever the experts' numbers of picks: of each tile of
-  // an expert's rows, one a pick and some for reading the weights.
-  constexpr std::int64_t kReading = 6;
-  const auto work = [=](std::int64_t expert) {
-    const std::int64_t count = table.count(expert);
-    return count == 0 ? 0 : count + kReading;
-  };
-  phases_.push_back({[=](const StepState&) {
-                       std::int64_t items = 0;
-                       for (std::int64_t expert = 0; expert < experts; ++expert)
-                         items += work(expert) * 2 * row_tiles(intermediate);
-                       return items;
-                     },
-                     1,
-                     [=, &memory = memory_, products = std::move(products)](const StepState& state,
-                                                                            Items items, int thread) {
-                       std::int64_t at = 0;
-                       for (std::size_t i = 0; i < products.size(); ++i) {
-                         const auto expert = static_cast<std::int64_t>(i / 2);
-                         const std::int64_t tile_work = work(expert);
-                         if (tile_work == 0) continue;
-                         // A tile is done by the thread whose share has its first item.
-                         const Items part = part_of(items, at, row_tiles(intermediate) * tile_work);
-                         const Items tiles = {(part.begin + tile_work - 1) / tile_work,
-                                              (part.end + tile_work - 1) / tile_work};
-                         at += row_tiles(intermediate) * tile_work;
-                         if (part.begin >= part.end) continue;
-                         const ExpertProduct& product = products[i];
-                         const std::int32_t begin = table.begin[expert];
-                         product.kernel({product.in.at(state), table.tokens + begin, table.picks + begin,
-                                         table.count(expert), product.weight, nullptr, memory.opened(thread),
-                                         product.out},
-                                        tiles);
-                       }
+  phases_.push_back({[products](const StepState&) { return products->items(); }, 1,
+                     [products, &memory = memory_](const StepState& state, Items items, int thread) {
+                       products->run(state, items, memory.opened(thread));
                      },
                      true});
 
@@ -131,22 +160,21 @@ Status PhaseBuilder::lower(const MoeFfnOp& op) {
                    op.activation == Activation::kSilu ? kernels_.gated_silu : kernels_.gated_gelu_tanh,
                    ElementwiseArgs{shared_floats(workspace_.gate), shared_floats(workspace_.up), gated});
 
-  const InputForm hidden =
-      input_form(product_rule(first_down.format), gated, Rows::kTokens, top_k, intermediate);
+  const InputForm hidden = input_form(
+      product_rule(first_down.format), gated, [=](const StepState& state) { return state.tokens() * top_k; },
+      most_picks, intermediate);
   quantize(hidden);
   std::vector<Matrix> downs;
-  for (const auto& expert : op.all_experts) {
-    downs.push_back(weights_.add(expert.down));
-  }
+  for (const auto& expert : op.all_experts) downs.push_back(weights_.add(expert.down));
   over_items(row_tiles(first_down.rows()),
-             [=, &memory = memory_, downs = std::move(downs), weights = memory_.value(op.weights),
-              out = memory_.value(op.out), group = units_per_group(first_down.format, intermediate),
+             [=, &memory = memory_, downs = std::move(downs), out = memory_.value(op.out),
+              group = units_per_group(first_down.format, intermediate),
               tile_tokens = moe_down_tokens(moe_down_groups(first_down.format, intermediate)),
               opened_floats = workspace_.opened_floats,
               kernel = kernels_.moe_down[static_cast<std::size_t>(first_down.format)]](
                  const StepState& state, Items items, int thread) {
-               kernel({hidden.at(state), table.view(), downs.data(), weights, state.tokens(), group,
-                       tile_tokens, memory.opened(thread), memory.scratch(thread) + opened_floats, out},
+               kernel({hidden.at(state), table.view(), downs.data(), state.tokens(), group, tile_tokens,
+                       memory.opened(thread), memory.scratch(thread) + opened_floats, out},
                       items);
              });
   return {};

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 
 #include "base/check.h"
 #include "format/storage_format.h"
@@ -68,11 +67,8 @@ Result<Memory> Memory::allocate(const MemoryNeeds& needs, int threads) {
   EIDER_TRY(Buffer shared, Buffer::allocate(static_cast<std::size_t>(needs.shared_bytes)));
   EIDER_TRY(Buffer scratch, floats(threads * needs.thread_floats));
   EIDER_TRY(Buffer vectors, floats(needs.vector_floats));
-  EIDER_TRY(Buffer identity, floats(needs.most_rows));
-  auto* rows = reinterpret_cast<std::int32_t*>(identity.data());
-  std::iota(rows, rows + needs.most_rows, 0);
-  return Memory{std::move(values),   needs.values.offset, std::move(shared),  std::move(scratch),
-                needs.thread_floats, std::move(vectors),  std::move(identity)};
+  return Memory{std::move(values),  needs.values.offset, std::move(shared),
+                std::move(scratch), needs.thread_floats, std::move(vectors)};
 }
 
 ProductInput InputForm::at(const StepState& state) const {
@@ -80,31 +76,31 @@ ProductInput InputForm::at(const StepState& state) const {
           {reinterpret_cast<std::int8_t*>(quantized + layout.codes),
            reinterpret_cast<float*>(quantized + layout.scales),
            reinterpret_cast<std::int32_t*>(quantized + layout.corrections),
-           reinterpret_cast<std::int16_t*>(quantized + layout.sums), row_count(rows, state) * rows_per_row}};
+           reinterpret_cast<std::int16_t*>(quantized + layout.sums), rows(state)}};
 }
 
-InputForm PhaseBuilder::input_form(ProductRule rule, const float* values, Rows rows,
-                                   std::int64_t rows_per_row, std::int64_t columns) const {
-  const std::int64_t most =
-      (rows == Rows::kTokens ? options_.max_tokens : options_.max_logit_rows) * rows_per_row;
+InputForm PhaseBuilder::input_form(ProductRule rule, const float* values,
+                                   std::function<std::int64_t(const StepState&)> rows, std::int64_t most_rows,
+                                   std::int64_t columns) const {
   const std::int64_t offset =
       rule == ProductRule::kInteger256 ? workspace_.quantized_256 : workspace_.quantized_32;
   return {rule,
           values,
-          rows,
-          rows_per_row,
+          std::move(rows),
           columns,
           memory_.shared.data() + offset,
-          quantized_layout(rule, most, columns)};
+          quantized_layout(rule, most_rows, columns)};
 }
 
-void PhaseBuilder::quantize(const InputForm& in) {
+void PhaseBuilder::quantize(const InputForm& in, const std::int32_t* input_rows) {
   if (in.rule == ProductRule::kFloat) return;
   const auto kernel = in.rule == ProductRule::kInteger256 ? kernels_.quantize_256 : kernels_.quantize_32;
-  over_rows(in.rows, in.rows_per_row * (in.columns / unit_columns(in.rule)), unit_columns(in.rule),
-            [=](const StepState& state, Items items, int) {
-              kernel({in.values, in.columns, in.at(state).quantized}, items);
-            });
+  const std::int64_t units = in.columns / unit_columns(in.rule);
+  phases_.push_back({[=](const StepState& state) { return in.rows(state) * units; },
+                     grain_of(unit_columns(in.rule)),
+                     [=](const StepState& state, Items items, int) {
+                       kernel({in.values, input_rows, in.columns, in.at(state).quantized}, items);
+                     }});
 }
 
 const float* PhaseBuilder::as_floats(const TensorView& vector) {
@@ -152,8 +148,9 @@ Status PhaseBuilder::lower(const LinearOp& op) {
     Kernels::Function<ProductArgs> kernel;
   };
   const Value& in = plan_.value(op.in);
+  const auto rows = [sort = in.rows](const StepState& state) { return row_count(sort, state); };
   const auto forms = [&](ProductRule rule) {
-    return input_form(rule, memory_.value(op.in), in.rows, 1, in.width);
+    return input_form(rule, memory_.value(op.in), rows, most_rows(in, options_), in.width);
   };
   const auto used = [&](ProductRule rule) {
     return std::ranges::any_of(op.projections,
@@ -171,18 +168,16 @@ Status PhaseBuilder::lower(const LinearOp& op) {
                            kernels_.product[static_cast<std::size_t>(weight.format)]});
     tiles += row_tiles(weight.rows());
   }
-  over_items(
-      tiles, [=, &memory = memory_, identity = identity()](const StepState& state, Items items, int thread) {
-        std::int64_t at = 0;  // tiles of the projections so far
-        for (const Projection& projection : projections) {
-          const std::int64_t count = row_tiles(projection.weight.rows);
-          const ProductInput input = projection.in.at(state);
-          projection.kernel({input, identity, identity, row_count(projection.in.rows, state),
-                             projection.weight, projection.bias, memory.opened(thread), projection.out},
-                            part_of(items, at, count));
-          at += count;
-        }
-      });
+  over_items(tiles, [=, &memory = memory_](const StepState& state, Items items, int thread) {
+    std::int64_t at = 0;  // tiles of the projections so far
+    for (const Projection& projection : projections) {
+      const std::int64_t count = row_tiles(projection.weight.rows);
+      projection.kernel({projection.in.at(state), 0, rows(state), projection.weight, projection.bias,
+                         memory.opened(thread), projection.out},
+                        part_of(items, at, count));
+      at += count;
+    }
+  });
   return {};
 }
 

@@ -43,16 +43,14 @@ struct Memory {
   Buffer shared;                      // of the operation that runs
   Buffer threads;
   std::int64_t thread_floats;
-  Buffer vectors;   // norm weights and biases, float
-  Buffer identity;  // int32: 0, 1, 2, ... for products whose rows are not gathered
+  Buffer vectors;  // norm weights and biases, float
 };
 
-/// An input of products in the form that one rule reads; it has `rows_per_row` rows for each row of the step.
+/// An input of products in the form that one rule reads.
 struct InputForm {
   ProductRule rule;
   const float* values;
-  Rows rows;
-  std::int64_t rows_per_row;
+  std::function<std::int64_t(const StepState&)> rows;
   std::int64_t columns;
   std::byte* quantized;  // laid out by `layout`
   QuantizedLayout layout;
@@ -123,15 +121,15 @@ class PhaseBuilder {
                         Kernels::Function<Args> kernel, const Args& args) {
     over_rows(rows, per_row, elements, [=](const StepState&, Items items, int) { kernel(args, items); });
   }
-  /// A phase that quantises `in`, by the rule of its quantised form.
-  void quantize(const InputForm& in);
+  /// A phase that quantises `in`, by the rule of its quantised form: its row i is input_rows[i] of its values
+  /// (null: i).
+  void quantize(const InputForm& in, const std::int32_t* input_rows = nullptr);
 
-  InputForm input_form(ProductRule rule, const float* values, Rows rows, std::int64_t rows_per_row,
+  /// A form of `rows`, at most `most_rows`, in the operation's workspace.
+  InputForm input_form(ProductRule rule, const float* values,
+                       std::function<std::int64_t(const StepState&)> rows, std::int64_t most_rows,
                        std::int64_t columns) const;
   const float* as_floats(const TensorView& vector);
-  const std::int32_t* identity() const {
-    return reinterpret_cast<const std::int32_t*>(memory_.identity.data());
-  }
 
   const Plan& plan_;
   const CompileOptions& options_;

@@ -60,14 +60,17 @@ OpWorkspace linear_workspace(const Plan& plan, const LinearOp& op, const Compile
 OpWorkspace moe_workspace(const Plan& plan, const MoeFfnOp& op, const CompileOptions& options,
                           const Kernels& kernels) {
   const std::int64_t intermediate = op.all_experts.front().down.columns();
-  const std::int64_t tokens = options.max_tokens;
-  const std::int64_t picks = tokens * plan.value(op.experts).width;
+  const std::int64_t picks = options.max_tokens * plan.value(op.experts).width;
   // The input's quantised form is no longer needed when that of the down product's input is made.
   QuantizedRoom quantized;
   OpWorkspace workspace;
+  const std::int64_t width = plan.value(op.in).width;
+  std::int64_t gathered_floats = 0;
   for (const auto& expert : op.all_experts) {
-    quantized.add(expert.gate.format, tokens, plan.value(op.in).width);
-    quantized.add(expert.up.format, tokens, plan.value(op.in).width);
+    for (const Format format : {expert.gate.format, expert.up.format}) {
+      quantized.add(format, picks, width);
+      if (product_rule(format) == ProductRule::kFloat) gathered_floats = picks * width;
+    }
     quantized.add(expert.down.format, picks, intermediate);
     for (const TensorView* weight : {&expert.gate, &expert.up, &expert.down})
       workspace.opened_floats = std::max(workspace.opened_floats, opened_floats(*weight, kernels));
@@ -75,6 +78,7 @@ OpWorkspace moe_workspace(const Plan& plan, const MoeFfnOp& op, const CompileOpt
   const std::int64_t groups = moe_down_groups(op.all_experts.front().down.format, intermediate);
   Offsets offsets;
   quantized.place(offsets, workspace);
+  workspace.gathered = offsets.take(gathered_floats * 4);
   workspace.gate = offsets.take(picks * intermediate * 4);
   workspace.up = offsets.take(picks * intermediate * 4);
   workspace.gated = offsets.take(picks * intermediate * 4);
@@ -165,7 +169,7 @@ OpWorkspace op_workspace(const Plan& plan, const Op& op, const CompileOptions& o
 }
 
 std::int64_t MemoryNeeds::bytes(int threads) const {
-  return values.bytes + shared_bytes + (threads * thread_floats + vector_floats + most_rows) * 4;
+  return values.bytes + shared_bytes + (threads * thread_floats + vector_floats) * 4;
 }
 
 MemoryNeeds memory_needs(const Plan& plan, const CompileOptions& options, const Kernels& kernels) {
@@ -177,7 +181,6 @@ MemoryNeeds memory_needs(const Plan& plan, const CompileOptions& options, const 
     needs.thread_floats = std::max(needs.thread_floats, (workspace.thread_floats + 15) / 16 * 16);
     needs.vector_floats += vector_floats(op);
   }
-  needs.most_rows = std::max(options.max_tokens, options.max_logit_rows);
   return needs;
 }
 

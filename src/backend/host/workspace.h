@@ -27,9 +27,11 @@ std::int64_t unit_columns(ProductRule rule);
 struct OpWorkspace {
   std::int64_t quantized_32 = 0;   // inputs of the products, for weights of the 32-column rule
   std::int64_t quantized_256 = 0;  // and of the 256-column rule
-  std::int64_t gate = 0, up = 0;   // of a mixture of experts: floats [tokens * top_k, intermediate size]
-  std::int64_t gated = 0;          // act(gate) * up, the same shape
-  std::int64_t picks = 0;          // int32: begin [experts + 1], picks and tokens [tokens * top_k]
+  // Of a mixture of experts, where picks are tokens * top_k:
+  std::int64_t gathered = 0;      // floats [picks, hidden size]: the input's rows for float weights
+  std::int64_t gate = 0, up = 0;  // floats [picks, intermediate size]
+  std::int64_t gated = 0;         // act(gate) * up, the same shape
+  std::int64_t picks = 0;         // begin int32[experts + 1], tokens int32[picks], weights float[picks]
   std::int64_t shared_bytes = 0;
   std::int64_t opened_floats = 0;  // of thread_floats, at its begin: Packing::opened_bytes()
   std::int64_t thread_floats = 0;
@@ -57,7 +59,6 @@ struct MemoryNeeds {
   std::int64_t shared_bytes = 0;   // the largest of all operations
   std::int64_t thread_floats = 0;  // the same, for each thread
   std::int64_t vector_floats = 0;  // norm weights and biases as floats
-  std::int64_t most_rows = 0;      // of any value
 
   std::int64_t bytes(int threads) const;
 };

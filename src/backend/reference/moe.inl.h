@@ -1,27 +1,26 @@
 // Mixture of experts: the down product, whose sum runs over a token's experts.
 
-/// Adds weight * t to p for all groups of one expert and its picks [begin, end) of a tile of tokens.
+/// Adds weight * t to p for all groups of one expert and its places of a tile of tokens.
 /// p: [groups][kTokenTile][kRowTile], the tile starting at `first_token`.
 template <class F>
 EIDER_ALWAYS_INLINE void add_expert(const MoeDownArgs& args, const Matrix& down, std::int64_t first_row,
-                                    std::int64_t first_token, Items picks, float* p) {
+                                    std::int64_t first_token, Items places, float* p) {
   UnitTile<F> weights;
   const std::int64_t units = units_of<UnitTile<F>>(down.columns);
-  const std::int64_t count = picks.end - picks.begin;
-  const std::int32_t* rows = args.picks.picks + picks.begin;
+  const std::int64_t count = places.end - places.begin;
   for (std::int64_t begin = 0; begin < units; begin += args.units_per_group) {
     const std::int64_t end = units - begin < args.units_per_group ? units : begin + args.units_per_group;
     TileTreeSum subtree(count * kRowTile);
     for (std::int64_t unit = begin; unit < end; ++unit) {
       weights.load(down, first_row, unit);
-      weights.multiply(args.in, rows, count, unit, subtree.next());
+      weights.multiply(args.in, places.begin, count, unit, subtree.next());
       subtree.add();
     }
     const float* t = subtree.total();
     float* group = p + begin / args.units_per_group * kTokenTile * kRowTile;
     for (std::int64_t i = 0; i < count; ++i) {
-      const float weight = args.weights[rows[i]];
-      float* sum = group + (args.picks.tokens[picks.begin + i] - first_token) * kRowTile;
+      const float weight = args.picks.weights[places.begin + i];
+      float* sum = group + (args.picks.tokens[places.begin + i] - first_token) * kRowTile;
       for (int r = 0; r < kRowTile; ++r) sum[r] = std::fma(weight, t[i * kRowTile + r], sum[r]);
     }
   }

@@ -19,8 +19,8 @@ EIDER_ALWAYS_INLINE const typename F::Block* row_blocks(const Matrix& matrix, st
   return reinterpret_cast<const typename F::Block*>(matrix.data + real * matrix.row_bytes);
 }
 
-/// One unit of a tile of rows, decoded: load() it, then multiply() gives its part of the product with input
-/// rows rows[0..count), count <= kTokenTile: parts [count][kRowTile].
+/// One unit of a tile of rows, decoded: load() it, then multiply() gives its part of the product with `count`
+/// input rows from `first` on, count <= kTokenTile: parts [count][kRowTile].
 template <class F, ProductRule kRule = F::kProduct>
 struct UnitTile;
 
@@ -43,10 +43,10 @@ struct UnitTile<F, ProductRule::kFloat> {
     }
   }
 
-  EIDER_ALWAYS_INLINE void multiply(const ProductInput& in, const std::int32_t* rows, std::int64_t count,
+  EIDER_ALWAYS_INLINE void multiply(const ProductInput& in, std::int64_t first, std::int64_t count,
                                     std::int64_t unit, float* parts) const {
     for (std::int64_t i = 0; i < count; ++i) {
-      const float* x = in.values + rows[i] * input_width + unit * kColumns;
+      const float* x = in.values + (first + i) * input_width + unit * kColumns;
       float sum[kRowTile] = {};
       for (std::int64_t k = 0; k < columns; ++k)
         for (int r = 0; r < kRowTile; ++r) sum[r] = std::fma(weight[k][r], x[k], sum[r]);
@@ -91,17 +91,17 @@ struct IntegerUnitTile {
     }
   }
 
-  EIDER_ALWAYS_INLINE void multiply(const ProductInput& in, const std::int32_t* rows, std::int64_t count,
+  EIDER_ALWAYS_INLINE void multiply(const ProductInput& in, std::int64_t first, std::int64_t count,
                                     std::int64_t unit, float* parts) const {
     const QuantizedRows& x = in.quantized;
-    const std::int64_t first = unit * x.rows;
+    const std::int64_t place = unit * x.rows + first;  // of the first row
     std::int32_t dots[kTokenTile][kRowTile];
     for (std::int64_t i = 0; i < count; ++i) {
-      const std::int8_t* codes = x.codes + (first + rows[i]) * kUnit;
+      const std::int8_t* codes = x.codes + (place + i) * kUnit;
       for (int r = 0; r < kRowTile; ++r) dots[i][r] = dot<kUnit>(code[r], codes);
     }
     for (std::int64_t i = 0; i < count; ++i) {
-      const float input_scale = x.scales[first + rows[i]];
+      const float input_scale = x.scales[place + i];
       for (int r = 0; r < kRowTile; ++r)
         parts[i * kRowTile + r] = static_cast<float>(dots[i][r]) * (scale[r] * input_scale);
     }
@@ -109,13 +109,13 @@ struct IntegerUnitTile {
       for (std::int64_t i = 0; i < count; ++i) {
         std::int16_t sums[kSums];
         if constexpr (kUnit == 32)
-          sums[0] = static_cast<std::int16_t>(x.corrections[first + rows[i]] / -kQuantizedOffset32);
+          sums[0] = static_cast<std::int16_t>(x.corrections[place + i] / -kQuantizedOffset32);
         else
-          for (int j = 0; j < kSums; ++j) sums[j] = x.sums[(first + rows[i]) * kSums + j];
+          for (int j = 0; j < kSums; ++j) sums[j] = x.sums[(place + i) * kSums + j];
         for (int r = 0; r < kRowTile; ++r) dots[i][r] = dot<kSums>(min_code[r], sums);
       }
       for (std::int64_t i = 0; i < count; ++i) {
-        const float input_scale = x.scales[first + rows[i]];
+        const float input_scale = x.scales[place + i];
         for (int r = 0; r < kRowTile; ++r) {
           float& part = parts[i * kRowTile + r];
           part = std::fma(min[r] * input_scale, static_cast<float>(dots[i][r]), part);
@@ -149,12 +149,12 @@ inline void product(const ProductArgs& args, Items tiles) {
       TileTreeSum sums(count * kRowTile);
       for (std::int64_t unit = 0; unit < units; ++unit) {
         weights.load(args.weight, first_row, unit);
-        weights.multiply(args.in, args.input_rows + first, count, unit, sums.next());
+        weights.multiply(args.in, args.first + first, count, unit, sums.next());
         sums.add();
       }
       const float* y = sums.total();
       for (std::int64_t i = 0; i < count; ++i) {
-        float* out = args.out + args.output_rows[first + i] * args.weight.rows + first_row;
+        float* out = args.out + (first + i) * args.weight.rows + first_row;
         for (std::int64_t r = 0; r < rows; ++r)
           out[r] =
               args.bias == nullptr ? y[i * kRowTile + r] : y[i * kRowTile + r] + args.bias[first_row + r];

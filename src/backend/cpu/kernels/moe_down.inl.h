@@ -1,23 +1,21 @@
 // The down product of a mixture of experts over packed weights. Its sum runs over a token's experts inside
 // each group of units, and then over groups (docs/NUMERICS.md, Mixture of experts).
 
-/// p[group][token][row] += weight * t for `tokens` picks of one expert, from `pick` on, and the rows from
+/// p[group][token][row] += weight * t for `tokens` places of one expert, from `place` on, and the rows from
 /// `first_row` on of the tile at `weights`.
 template <class Source, int tokens, int vectors>
-EIDER_ALWAYS_INLINE void add_picks(const MoeDownArgs& args, const std::byte* weights, std::int64_t first_row,
-                                   std::int64_t pick, std::int64_t first_token) {
+EIDER_ALWAYS_INLINE void add_places(const MoeDownArgs& args, const std::byte* weights, std::int64_t first_row,
+                                    std::int64_t place, std::int64_t first_token) {
   using Unit = UnitProduct<Source, tokens, vectors>;
   const std::int64_t columns = args.down[0].columns;
-  InputTokens<tokens> rows;
-  for (int i = 0; i < tokens; ++i) rows.row[i] = args.picks.picks[pick + i];
   const std::int64_t units = units_of<typename Source::Format>(columns);
   float* group = args.scratch;
   Parts<tokens, vectors> t;
   for (std::int64_t unit = 0; unit < units; group += args.tile_tokens * kRowTile) {
-    Unit::multiply(weights, first_row, unit++, columns, args.in, rows, t);
+    Unit::multiply(weights, first_row, unit++, columns, args.in, place, t);
     if (args.units_per_group == 2 && unit < units) {
       Parts<tokens, vectors> second;
-      Unit::multiply(weights, first_row, unit++, columns, args.in, rows, second);
+      Unit::multiply(weights, first_row, unit++, columns, args.in, place, second);
       unroll<tokens>([&](auto i) __attribute__((always_inline)) {
         unroll<vectors>([&](auto v) __attribute__((always_inline)) {
           t.part[i][v] = t.part[i][v] + second.part[i][v];
@@ -25,8 +23,8 @@ EIDER_ALWAYS_INLINE void add_picks(const MoeDownArgs& args, const std::byte* wei
       });
     }
     unroll<tokens>([&](auto i) __attribute__((always_inline)) {
-      const Floats weight = splat(args.weights[args.picks.picks[pick + i]]);
-      float* p = group + (args.picks.tokens[pick + i] - first_token) * kRowTile + first_row;
+      const Floats weight = splat(args.picks.weights[place + i]);
+      float* p = group + (args.picks.tokens[place + i] - first_token) * kRowTile + first_row;
       unroll<vectors>([&](auto v) __attribute__((always_inline)) {
         store(p + v * kLanes, fma(weight, t.part[i][v], load(p + v * kLanes)));
       });
@@ -35,28 +33,28 @@ EIDER_ALWAYS_INLINE void add_picks(const MoeDownArgs& args, const std::byte* wei
 }
 
 template <class Source, int tokens>
-EIDER_ALWAYS_INLINE void add_picks_of_tile(const MoeDownArgs& args, const std::byte* weights,
-                                           std::int64_t pick, std::int64_t first_token) {
+EIDER_ALWAYS_INLINE void add_places_of_tile(const MoeDownArgs& args, const std::byte* weights,
+                                            std::int64_t place, std::int64_t first_token) {
   constexpr int kRowVectors = kVectors<Source::Format::kProduct, tokens>;
   for (std::int64_t row = 0; row < kRowTile; row += kRowVectors * kLanes)
-    add_picks<Source, tokens, kRowVectors>(args, weights, row, pick, first_token);
+    add_places<Source, tokens, kRowVectors>(args, weights, row, place, first_token);
 }
 
-/// Adds picks [pick, end) of one expert, whose tile lies at `packed`.
+/// Adds places [place, end) of one expert, whose tile lies at `packed`.
 template <class F>
-EIDER_ALWAYS_INLINE void add_expert(const MoeDownArgs& args, const std::byte* packed, std::int64_t pick,
+EIDER_ALWAYS_INLINE void add_expert(const MoeDownArgs& args, const std::byte* packed, std::int64_t place,
                                     std::int64_t end, std::int64_t first_token) {
   if constexpr (kOpenedTokens > 0) {
-    if (end - pick >= kFewestForOpened) {
+    if (end - place >= kFewestForOpened) {
       const std::byte* opened = Opened<F>::open(packed, args.down[0].columns, args.opened);
-      for (; pick + kOpenedTokens <= end; pick += kOpenedTokens)
-        add_picks_of_tile<Opened<F>, kOpenedTokens>(args, opened, pick, first_token);
+      for (; place + kOpenedTokens <= end; place += kOpenedTokens)
+        add_places_of_tile<Opened<F>, kOpenedTokens>(args, opened, place, first_token);
     }
   }
-  constexpr int kPicks = kPackedTokens < 2 ? 1 : 2;
-  for (; pick + kPicks <= end; pick += kPicks)
-    add_picks_of_tile<Packed<F>, kPicks>(args, packed, pick, first_token);
-  for (; pick < end; ++pick) add_picks_of_tile<Packed<F>, 1>(args, packed, pick, first_token);
+  constexpr int kPlaces = kPackedTokens < 2 ? 1 : 2;
+  for (; place + kPlaces <= end; place += kPlaces)
+    add_places_of_tile<Packed<F>, kPlaces>(args, packed, place, first_token);
+  for (; place < end; ++place) add_places_of_tile<Packed<F>, 1>(args, packed, place, first_token);
 }
 
 /// out[token] = tree over the groups of p, for the tokens of a tile.
@@ -94,10 +92,10 @@ inline void moe_down(const MoeDownArgs& args, Items tiles) {
           args.scratch[group * args.tile_tokens * kRowTile + i] = 0;
       for (std::int64_t expert = 0; expert < args.picks.experts; ++expert) {
         const std::int64_t last = args.picks.begin[expert + 1];
-        const std::int64_t pick = first_of_token(args.picks.tokens, args.picks.begin[expert], last, first);
-        const std::int64_t end = first_of_token(args.picks.tokens, pick, last, first + count);
+        const std::int64_t place = first_of_token(args.picks.tokens, args.picks.begin[expert], last, first);
+        const std::int64_t end = first_of_token(args.picks.tokens, place, last, first + count);
         const Matrix& down = args.down[expert];
-        if (pick < end) add_expert<F>(args, down.data + tile * down.row_bytes, pick, end, first);
+        if (place < end) add_expert<F>(args, down.data + tile * down.row_bytes, place, end, first);
       }
       sum_groups(args, tile, groups, first, count);
     }

@@ -13,23 +13,22 @@ EIDER_ALWAYS_INLINE void store_rows(const ProductArgs& args, Floats y, std::int6
 }
 
 /// Rows [first_row, first_row + vectors * kLanes) of tile `tile`, which lies at `weights`, times `tokens`
-/// input rows.
+/// input rows, `first_token` of the product's and on.
 template <class Source, int tokens, int vectors>
 EIDER_ALWAYS_INLINE void multiply_rows(const ProductArgs& args, const std::byte* weights, std::int64_t tile,
                                        std::int64_t first_row, std::int64_t first_token) {
-  InputTokens<tokens> rows;
-  for (int t = 0; t < tokens; ++t) rows.row[t] = args.input_rows[first_token + t];
   PartsTree<tokens, vectors> tree;
   Parts<tokens, vectors> parts;
   const std::int64_t columns = args.weight.columns;
   const std::int64_t units = units_of<typename Source::Format>(columns);
   for (std::int64_t unit = 0; unit < units; ++unit) {
-    UnitProduct<Source, tokens, vectors>::multiply(weights, first_row, unit, columns, args.in, rows, parts);
+    UnitProduct<Source, tokens, vectors>::multiply(weights, first_row, unit, columns, args.in,
+                                                   args.first + first_token, parts);
     tree.add(parts);
   }
   tree.total(parts);
   unroll<tokens>([&](auto t) __attribute__((always_inline)) {
-    float* out = args.out + args.output_rows[first_token + t] * args.weight.rows;
+    float* out = args.out + (first_token + t) * args.weight.rows;
     unroll<vectors>([&](auto v) __attribute__((always_inline)) {
       store_rows(args, parts.part[t][v], tile * kRowTile + first_row + v * kLanes, out);
     });

@@ -1,12 +1,6 @@
 // The part that one unit of columns adds to products, in the order of docs/NUMERICS.md: lanes run along rows,
 // so a prefill tile and a decoded token are the same chains.
 
-/// `count` rows of the input that are multiplied at a time.
-template <int count>
-struct InputTokens {
-  std::int32_t row[count];
-};
-
 /// part[token][vector]: a unit's part of the products, before they are added by the tree.
 template <int tokens, int vectors>
 struct Parts {
@@ -19,8 +13,8 @@ EIDER_ALWAYS_INLINE std::int64_t units_of(std::int64_t columns) {
   return F::kProduct == ProductRule::kInteger256 ? columns / 256 : (columns + 31) / 32;
 }
 
-/// multiply(): the parts of unit `unit` for `vectors` vectors of rows from `first_row` on. Source: Packed or
-/// Opened.
+/// multiply(): the parts of unit `unit` for `vectors` vectors of the weight's rows from `first_row` on, and
+/// the input's rows from `first_token` on. Source: Packed or Opened.
 template <class Source, int tokens, int vectors, ProductRule rule = Source::Format::kProduct>
 struct UnitProduct;
 
@@ -28,13 +22,13 @@ template <class Source, int tokens, int vectors>
 struct UnitProduct<Source, tokens, vectors, ProductRule::kFloat> {
   static EIDER_ALWAYS_INLINE void multiply(const std::byte* tile, std::int64_t first_row, std::int64_t unit,
                                            std::int64_t columns, const ProductInput& in,
-                                           const InputTokens<tokens>& rows, Parts<tokens, vectors>& parts) {
+                                           std::int64_t first_token, Parts<tokens, vectors>& parts) {
     const std::byte* column = tile + unit * 32 * Source::kColumnBytes;
     const std::int64_t left = columns - unit * 32;
     const std::int64_t count = left < 32 ? left : 32;
     const float* x[tokens];
     unroll<tokens>([&](auto t) __attribute__((always_inline)) {
-      x[t] = in.values + rows.row[t] * columns + unit * 32;
+      x[t] = in.values + (first_token + t) * columns + unit * 32;
       unroll<vectors>([&](auto v) __attribute__((always_inline)) { parts.part[t][v] = splat(0); });
     });
     for (std::int64_t k = 0; k < count; ++k, column += Source::kColumnBytes) {
@@ -60,18 +54,18 @@ struct UnitProduct<Source, tokens, vectors, ProductRule::kInteger32> {
   static constexpr int kGroups = kDotGroups<PackedFormat<F>::kBits>;
 
   static EIDER_ALWAYS_INLINE void multiply(const std::byte* tile, std::int64_t first_row, std::int64_t unit,
-                                           std::int64_t, const ProductInput& in,
-                                           const InputTokens<tokens>& rows, Parts<tokens, vectors>& parts) {
+                                           std::int64_t, const ProductInput& in, std::int64_t first_token,
+                                           Parts<tokens, vectors>& parts) {
     const std::byte* weights = tile + unit * Source::kBytes;
-    const std::int64_t first = unit * in.quantized.rows;
+    const std::int64_t first = unit * in.quantized.rows + first_token;
     const std::int8_t* x[tokens];
     Ints sum[tokens][vectors];
     unroll<tokens>([&](auto t) __attribute__((always_inline)) {
-      x[t] = in.quantized.codes + (first + rows.row[t]) * 32;
+      x[t] = in.quantized.codes + (first + t) * 32;
       Ints begin = splat_int(0);
       if constexpr (Source::kOffset != 0)
-        begin = shift_right<__builtin_ctz(128 / Source::kOffset)>(
-            splat_int(in.quantized.corrections[first + rows.row[t]]));
+        begin =
+            shift_right<__builtin_ctz(128 / Source::kOffset)>(splat_int(in.quantized.corrections[first + t]));
       unroll<vectors>([&](auto v) __attribute__((always_inline)) { sum[t][v] = begin; });
     });
     unroll<8 / kGroups>([&](auto part) __attribute__((always_inline)) {
@@ -85,10 +79,10 @@ struct UnitProduct<Source, tokens, vectors, ProductRule::kInteger32> {
       const std::int64_t row = first_row + v * kLanes;
       const Floats scale = Source::scale(weights, row);
       unroll<tokens>([&](auto t) __attribute__((always_inline)) {
-        const Floats input_scale = splat(in.quantized.scales[first + rows.row[t]]);
+        const Floats input_scale = splat(in.quantized.scales[first + t]);
         Floats part = to_floats(sum[t][v]) * (scale * input_scale);
         if constexpr (F::kHasMin) {
-          const Ints minus_sum = shift_right<7>(splat_int(in.quantized.corrections[first + rows.row[t]]));
+          const Ints minus_sum = shift_right<7>(splat_int(in.quantized.corrections[first + t]));
           part = negative_fma(Source::min_scale(weights, row) * input_scale, to_floats(minus_sum), part);
         }
         parts.part[t][v] = part;
@@ -127,24 +121,24 @@ struct UnitProduct<Source, tokens, vectors, ProductRule::kInteger256> {
   static constexpr int kSubScalesPerStrip = PackedFormat<F>::kSubScales / 8;
 
   static EIDER_ALWAYS_INLINE void multiply(const std::byte* tile, std::int64_t first_row, std::int64_t unit,
-                                           std::int64_t, const ProductInput& in,
-                                           const InputTokens<tokens>& rows, Parts<tokens, vectors>& parts) {
+                                           std::int64_t, const ProductInput& in, std::int64_t first_token,
+                                           Parts<tokens, vectors>& parts) {
     const std::byte* weights = tile + unit * Source::kBytes;
-    const std::int64_t first = unit * in.quantized.rows;
+    const std::int64_t first = unit * in.quantized.rows + first_token;
     Ints total[tokens][vectors];
     unroll<tokens>([&](auto t) __attribute__((always_inline)) {
       unroll<vectors>([&](auto v) __attribute__((always_inline)) { total[t][v] = splat_int(0); });
     });
     for (std::int64_t strip = 0; strip < 8; ++strip)
-      add_strip(weights, first_row, strip, in.quantized, first, rows, total);
-    finish(weights, first_row, in.quantized, first, rows, total, parts);
+      add_strip(weights, first_row, strip, in.quantized, first, total);
+    finish(weights, first_row, in.quantized, first, total, parts);
   }
 
  private:
   /// total += sub-scale * (codes . x) for one strip.
   static EIDER_ALWAYS_INLINE void add_strip(const std::byte* weights, std::int64_t first_row,
                                             std::int64_t strip, const QuantizedRows& in, std::int64_t first,
-                                            const InputTokens<tokens>& rows, Ints (&total)[tokens][vectors]) {
+                                            Ints (&total)[tokens][vectors]) {
     const std::byte* planes = weights + strip * Source::kStripBytes;
     prefetch<tokens == 1, Source::kStripBytes>(planes);
     unroll<8 / kGroups>([&](auto part) __attribute__((always_inline)) {
@@ -160,7 +154,7 @@ struct UnitProduct<Source, tokens, vectors, ProductRule::kInteger256> {
         });
       });
       unroll<tokens>([&](auto t) __attribute__((always_inline)) {
-        const std::int64_t row = first + rows.row[t];
+        const std::int64_t row = first + t;
         const std::int8_t* x = in.codes + row * 256 + strip * kStripColumns + kBegin * 4;
         Ints begin = splat_int(0);
         if constexpr (Source::kOffset != 0) {
@@ -177,7 +171,6 @@ struct UnitProduct<Source, tokens, vectors, ProductRule::kInteger256> {
   /// part = total * (d * dx), less (dmin * dx) * sum of min * (sum of x) where the format has minima.
   static EIDER_ALWAYS_INLINE void finish(const std::byte* weights, std::int64_t first_row,
                                          const QuantizedRows& in, std::int64_t first,
-                                         const InputTokens<tokens>& rows,
                                          const Ints (&total)[tokens][vectors],
                                          Parts<tokens, vectors>& parts) {
     prefetch<tokens == 1, Source::kBytes - 8 * Source::kStripBytes>(weights + 8 * Source::kStripBytes);
@@ -185,7 +178,7 @@ struct UnitProduct<Source, tokens, vectors, ProductRule::kInteger256> {
       const std::int64_t lanes = first_row + v * kLanes;
       const Floats scale = Source::scale(weights, lanes);
       unroll<tokens>([&](auto t) __attribute__((always_inline)) {
-        const std::int64_t row = first + rows.row[t];
+        const std::int64_t row = first + t;
         const Floats input_scale = splat(in.scales[row]);
         Floats part = to_floats(total[t][v]) * (scale * input_scale);
         if constexpr (F::kHasMin) {
