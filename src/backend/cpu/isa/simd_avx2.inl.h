@@ -5,7 +5,11 @@ inline constexpr int kLanes = 8;
 inline constexpr int kAccumulators = 12;
 inline constexpr int kPackedTokens = 4;
 inline constexpr int kOpenedTokens = 4;
-inline constexpr int kSignedOffset = 0;
+#if defined(__AVXVNNI__)
+inline constexpr int kSignedOffset = 128;
+#else
+inline constexpr int kSignedOffset = 0;  // sums of two products with codes to 255 would not fit 16 bits
+#endif
 
 struct Floats {
   __m256 v;
@@ -144,6 +148,14 @@ EIDER_ALWAYS_INLINE Ints scaled_dot(Ints sum, const Codes (&codes)[groups], cons
   return {_mm256_add_epi32(sum.v, _mm256_madd_epi16(half_dots(begin.v, codes, x), scale.v))};
 }
 #endif
+#if defined(__AVXVNNI__)
+EIDER_ALWAYS_INLINE Codes prepare_signed(Codes a) {
+  return {_mm256_xor_si256(a.v, _mm256_set1_epi8(-128))};
+}
+EIDER_ALWAYS_INLINE Ints dot4_signed(Ints sum, Codes codes, const std::int8_t* x) {
+  return {_mm256_dpbusd_avx_epi32(sum.v, codes.v, four_codes(x))};
+}
+#else
 EIDER_ALWAYS_INLINE Codes prepare_signed(Codes a) {
   return a;
 }
@@ -151,13 +163,10 @@ EIDER_ALWAYS_INLINE Ints dot4_signed(Ints sum, Codes codes, const std::int8_t* x
   // |code| * (sign of code) x; -128 has the magnitude 128 as an unsigned byte: 2 * 128 * 127 fits 16 bits.
   const __m256i magnitudes = _mm256_abs_epi8(codes.v);
   const __m256i signed_x = _mm256_sign_epi8(four_codes(x), codes.v);
-#if defined(__AVXVNNI__)
-  return {_mm256_dpbusd_avx_epi32(sum.v, magnitudes, signed_x)};
-#else
   const __m256i halves = _mm256_maddubs_epi16(magnitudes, signed_x);
   return {_mm256_add_epi32(sum.v, _mm256_madd_epi16(halves, _mm256_set1_epi16(1)))};
-#endif
 }
+#endif
 EIDER_ALWAYS_INLINE Ints load_byte_pairs(const std::byte* from) {
   return {_mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)))};
 }
