@@ -1,16 +1,14 @@
 // Activations for the integer rules.
 
+/// sums[i] = codes[2 * i] + codes[2 * i + 1]
 template <int count>
-EIDER_ALWAYS_INLINE std::int32_t sum_codes(const std::int8_t* codes) {
-  std::int32_t sum = 0;
-  for (int i = 0; i < count; ++i) sum += codes[i];
-  return sum;
+EIDER_ALWAYS_INLINE void add_pairs(const std::int32_t* codes, std::int32_t* sums) {
+  for (int i = 0; i < count; ++i) sums[i] = codes[2 * i] + codes[2 * i + 1];
 }
 
 /// Quantises the kUnit columns at `x` into place `at` (unit * rows + row) of `out`.
 template <int kUnit>
 EIDER_ALWAYS_INLINE void quantize_unit(const float* x, const QuantizedRows& out, std::int64_t at) {
-  std::int8_t* codes = out.codes + at * kUnit;
   // Magnitudes compare as integers do; infinities and NaN are the greatest.
   std::uint32_t greatest = 0;
   for (int i = 0; i < kUnit; ++i) {
@@ -23,20 +21,30 @@ EIDER_ALWAYS_INLINE void quantize_unit(const float* x, const QuantizedRows& out,
   if (a < 0x1p-100f) scale = 0;
   out.scales[at] = scale;
 
+  std::int32_t codes[kUnit];
   if (greatest >= 0x7f800000u || a < 0x1p-100f) {
     for (int i = 0; i < kUnit; ++i) codes[i] = 0;
   } else {
     const float inverse = 127.0f / a;
-    for (int i = 0; i < kUnit; ++i)
-      codes[i] = static_cast<std::int8_t>(static_cast<std::int32_t>(std::rint(x[i] * inverse)));
+    for (int i = 0; i < kUnit; ++i) codes[i] = static_cast<std::int32_t>(std::rint(x[i] * inverse));
   }
+  std::int8_t bytes[kUnit];  // apart from what `out` points to, which might be anything to the compiler
+  for (int i = 0; i < kUnit; ++i) bytes[i] = static_cast<std::int8_t>(codes[i]);
+  __builtin_memcpy(out.codes + at * kUnit, bytes, kUnit);
+
   if constexpr (kUnit == 32) {
-    out.corrections[at] = -kQuantizedOffset32 * sum_codes<32>(codes);
+    std::int32_t sum = 0;
+    for (int i = 0; i < 32; ++i) sum += codes[i];
+    out.corrections[at] = -kQuantizedOffset32 * sum;
   } else {
-    for (int j = 0; j < 32; ++j)
-      out.corrections[at * 32 + j] = (-kQuantizedOffset256 * sum_codes<8>(codes + 8 * j)) & 0xffff;
-    for (int j = 0; j < 8; ++j)
-      out.sums[at * 8 + j] = static_cast<std::int16_t>(sum_codes<32>(codes + 32 * j));
+    std::int32_t of_2[128], of_4[64], of_8[32], of_16[16], of_32[8];
+    add_pairs<128>(codes, of_2);
+    add_pairs<64>(of_2, of_4);
+    add_pairs<32>(of_4, of_8);
+    add_pairs<16>(of_8, of_16);
+    add_pairs<8>(of_16, of_32);
+    for (int j = 0; j < 32; ++j) out.corrections[at * 32 + j] = (-kQuantizedOffset256 * of_8[j]) & 0xffff;
+    for (int j = 0; j < 8; ++j) out.sums[at * 8 + j] = static_cast<std::int16_t>(of_32[j]);
   }
 }
 
