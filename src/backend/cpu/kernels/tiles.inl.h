@@ -14,14 +14,17 @@ EIDER_ALWAYS_INLINE void unroll(Body body) {
 }
 
 /// Asks for `bytes` that lie some way ahead of `at`, where memory is read once and in order: `wanted` in
-/// decode steps, which read faster than hardware prefetchers follow. Kernels ask little by little, since a
-/// core has only so many lines on their way at a time.
+/// decode steps, which read faster than hardware prefetchers follow. A line is called into the second-level
+/// cache first, which can wait for more of them at a time than the first-level one. Kernels ask little by
+/// little: a burst would stall the loads behind it.
 template <bool wanted, std::int64_t bytes>
 EIDER_ALWAYS_INLINE void prefetch(const void* at) {
-  constexpr std::int64_t kAhead = 8192;
+  constexpr std::int64_t kAhead = 4096, kFarAhead = 16384;
   if constexpr (wanted)
-    for (std::int64_t line = 0; line < bytes; line += 64)
+    for (std::int64_t line = 0; line < bytes; line += 64) {
       __builtin_prefetch(static_cast<const std::byte*>(at) + kAhead + line, 0, 3);
+      __builtin_prefetch(static_cast<const std::byte*>(at) + kFarAhead + line, 0, 2);
+    }
 }
 
 /// A packed tile of a float format: [column][row].
