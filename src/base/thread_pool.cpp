@@ -152,6 +152,10 @@ void ThreadPool::barrier(FunctionRef<void()> alone) {
   state_->barrier(alone);
 }
 
+std::uint32_t ThreadPool::barriers_passed() const {
+  return static_cast<std::uint32_t>(state_->barriers.value.load(std::memory_order_acquire));
+}
+
 ThreadPool::Range ThreadPool::share(std::int64_t items, std::int64_t grain, int thread, int threads) {
   const std::int64_t grains = (items + grain - 1) / grain;
   // Rounded up, so that a single grain falls to thread 0.

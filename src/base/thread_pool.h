@@ -32,6 +32,9 @@ class ThreadPool {
   /// The same; between the last thread's coming and the first one's return, one of them calls alone().
   void barrier(FunctionRef<void()> alone);
 
+  /// Barriers that all threads have passed so far, the one that ends each run among them.
+  std::uint32_t barriers_passed() const;
+
   /// The fixed share [begin, end) of `items` that `thread` owns when each share is a multiple of `grain` (but
   /// the last): depends on nothing but the arguments.
   struct Range {

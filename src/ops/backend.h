@@ -57,6 +57,9 @@ class Backend {
   virtual std::vector<const TensorView*> copied_weights(const Plan& plan) const = 0;
   /// Bytes that compile() will take beside the plan's weights, copies of weights among them.
   virtual std::int64_t working_memory(const Plan& plan, const CompileOptions& options) const = 0;
+  /// Barriers at which the backend's threads wait for one another in one step of one token whose logits are
+  /// wanted, halfway through the context.
+  virtual Result<std::int64_t> barriers_per_token(const Plan& plan, const CompileOptions& options) = 0;
 };
 
 }  // namespace eider

@@ -49,6 +49,7 @@ struct Inspection {
   std::int64_t parameters = 0;
   std::int64_t bytes_per_token = 0;
   std::int64_t context = 0;
+  std::int64_t barriers_per_token = 0;
   MemoryNeeds needs;
 };
 
@@ -62,6 +63,9 @@ Result<Inspection> inspect_model(const Model& model, const Machine& machine, con
   options.kv_type = flags.kv_type;
   EIDER_TRY(const Compute compute, create_compute(flags, machine));
   inspection.needs = memory_needs(model, *compute.backend, options);
+  EIDER_TRY(inspection.barriers_per_token,
+            compute.backend->barriers_per_token(
+                model.plan, {.kv_type = options.kv_type, .max_positions = options.context}));
   return inspection;
 }
 
@@ -85,6 +89,7 @@ std::string to_json(const Inspection& inspection) {
                                          {"architecture", model.architecture},
                                          {"parameters", inspection.parameters},
                                          {"bytes_per_token", inspection.bytes_per_token},
+                                         {"barriers_per_token", inspection.barriers_per_token},
                                          {"hidden_size", model.hidden_size},
                                          {"num_hidden_layers", model.num_hidden_layers},
                                          {"vocab_size", model.vocab_size},
@@ -124,6 +129,8 @@ std::string to_text(const Inspection& inspection) {
   row("parameters", fmt::format("{} ({})", inspection.parameters, format_count(inspection.parameters)));
   row("bytes per token",
       fmt::format("{} (weights that one decoded token reads)", format_bytes(inspection.bytes_per_token)));
+  row("barriers a token",
+      fmt::format("{} (where threads wait for one another, in decoding)", inspection.barriers_per_token));
   row("context", fmt::format("{} tokens, the model's own", model.max_position_embeddings));
   if (const auto& vocabulary = model.checkpoint->vocabulary()) {
     const std::string pre =

@@ -176,6 +176,19 @@ TEST(Executor, AStepAllocatesNothing) {
   }
 }
 
+TEST(Executor, BarriersAreCountedAsTheyHappen) {
+  const EveryOperation every;
+  const std::vector<std::int32_t> wanted = {0};
+  for (int threads : {1, 2, 5}) {
+    Ready ready(every.plan, 1, threads);
+    const std::uint32_t before = ready.pool.barriers_passed();
+    ready.executable->run(ready.state(wanted));
+    const auto counted = ready.backend->barriers_per_token(every.plan, {1, 1, KvType::kF16, 1});
+    ASSERT_TRUE(counted.ok());
+    EXPECT_EQ(ready.pool.barriers_passed() - before, *counted);
+  }
+}
+
 TEST(Executor, ObserverSeesEveryValueInOrderAndChangesNothing) {
   const EveryOperation every;
   const std::vector<std::int32_t> wanted = {5};

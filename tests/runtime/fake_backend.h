@@ -193,6 +193,7 @@ class FakeBackend : public Backend {
   std::int64_t working_memory(const Plan&, const CompileOptions& options) const override {
     return options.max_tokens * 1000;
   }
+  Result<std::int64_t> barriers_per_token(const Plan&, const CompileOptions&) override { return 0; }
 
   FakeScript script;
   std::string compile_error;

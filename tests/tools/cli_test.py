@@ -404,6 +404,7 @@ class InspectTest(CommandLineTest):
         self.assertGreater(packing["weights"] + packing["working"], memory["weights"])
         # Tied embeddings: the head reads all of the table, the embedding one row of it.
         self.assertEqual(shown["bytes_per_token"], 4 * (tiny_model.parameters() + tiny_model.HIDDEN))
+        self.assertGreater(shown["barriers_per_token"], shown["num_hidden_layers"])
 
     def test_goldens(self) -> None:
         for name in ("llama", "qwen3_moe", "gemma3"):

@@ -16,6 +16,25 @@ class HostExecutable final : public Executable {
  public:
   static Result<std::unique_ptr<Executable>> compile(const Plan& plan, const CompileOptions& options,
                                                      const Kernels& kernels, ThreadPool& pool) {
+    EIDER_TRY(auto executable, build(plan, options, kernels, pool));
+    return std::unique_ptr<Executable>(std::move(executable));
+  }
+
+  /// Backend::barriers_per_token().
+  static Result<std::int64_t> count_barriers(const Plan& plan, const CompileOptions& options,
+                                             const Kernels& kernels, ThreadPool& pool) {
+    Kernels as_stored = kernels;
+    as_stored.packing = nullptr;  // nothing is computed, so weights can stay where they are
+    EIDER_TRY(const auto executable, build(plan, options, as_stored, pool));
+    const TokenId token{};
+    const auto position = static_cast<std::int32_t>(options.max_positions / 2);
+    const std::int32_t row = 0;
+    return executable->barriers(
+        {.token_ids = {&token, 1}, .positions = {&position, 1}, .logit_rows = {&row, 1}});
+  }
+
+  static Result<std::unique_ptr<HostExecutable>> build(const Plan& plan, const CompileOptions& options,
+                                                       const Kernels& kernels, ThreadPool& pool) {
     EIDER_TRY(Memory memory, Memory::allocate(memory_needs(plan, options, kernels), pool.size()));
     EIDER_TRY(WeightStore weights, WeightStore::create(plan, kernels, pool));
     // The phases point into the memory, so it has its final place first.
@@ -28,7 +47,7 @@ class HostExecutable final : public Executable {
       std::ranges::move(phases, std::back_inserter(executable->phases_));
       executable->ops_.push_back({&op, executable->phases_.size(), outputs_of(op)});
     }
-    return std::unique_ptr<Executable>(std::move(executable));
+    return executable;
   }
 
   void run(const StepState& state, const Observer* observer) override {
@@ -66,8 +85,29 @@ class HostExecutable final : public Executable {
         memory_(std::move(memory)),
         weights_(std::move(weights)) {}
 
-  /// One thread's way through `phases`. Between two phases stands a barrier. Phases of so little work that
-  /// one thread does it, one after the other, are done while all are at the same barrier.
+  /// The phases at the front of some: one that all threads share, or all that are so small that one thread
+  /// does them, one after the other, while the others wait.
+  struct Stretch {
+    std::size_t phases = 1;
+    bool alone = false;
+    bool empty = false;  // nothing to do in any of those done alone
+  };
+  template <class ItemsOf>
+  static Stretch first_stretch(std::span<const Phase> phases, ItemsOf items_of) {
+    const std::int64_t items = items_of(phases.front());
+    if (items > phases.front().grain) return {};
+    Stretch stretch{1, true, items == 0};
+    for (; stretch.phases < phases.size(); ++stretch.phases) {
+      const Phase& next = phases[stretch.phases];
+      if (next.items_from_values) break;
+      const std::int64_t more = items_of(next);
+      if (more > next.grain) break;
+      stretch.empty = stretch.empty && more == 0;
+    }
+    return stretch;
+  }
+
+  /// One thread's way through `phases`, with a barrier between two stretches.
   void walk(const StepState& state, std::span<const Phase> phases, int thread) {
     bool worked = false;  // anyone, since the last barrier
     const auto barrier = [&] {
@@ -77,31 +117,38 @@ class HostExecutable final : public Executable {
     while (!phases.empty()) {
       const Phase& phase = phases.front();
       if (phase.items_from_values) barrier();
-      const std::int64_t items = phase.items(state);
-      if (items > phase.grain) {
+      const Stretch stretch = first_stretch(phases, [&](const Phase& p) { return p.items(state); });
+      const std::span<const Phase> alone = phases.first(stretch.phases);
+      phases = phases.subspan(stretch.phases);
+      if (!stretch.alone) {
         barrier();
-        const auto [begin, end] = ThreadPool::share(items, phase.grain, thread, pool_.size());
+        const auto [begin, end] = ThreadPool::share(phase.items(state), phase.grain, thread, pool_.size());
         if (begin < end) phase.run(state, {begin, end}, thread);
         worked = true;
-        phases = phases.subspan(1);
-        continue;
+      } else if (!stretch.empty) {
+        pool_.barrier([&] {
+          for (const Phase& p : alone)
+            if (const std::int64_t items = p.items(state); items > 0) p.run(state, {0, items}, thread);
+        });
+        worked = false;
       }
-      std::size_t small = 1;
-      bool any = items > 0;
-      for (; small < phases.size() && !phases[small].items_from_values; ++small) {
-        const std::int64_t more = phases[small].items(state);
-        if (more > phases[small].grain) break;
-        any = any || more > 0;
-      }
-      const std::span<const Phase> alone = phases.first(small);
-      phases = phases.subspan(small);
-      if (!any) continue;
-      pool_.barrier([&] {
-        for (const Phase& p : alone)
-          if (const std::int64_t count = p.items(state); count > 0) p.run(state, {0, count}, thread);
-      });
-      worked = false;
     }
+  }
+
+  /// The barriers of walk(), and the one at its end, for a step that need not be runnable.
+  std::int64_t barriers(const StepState& state) const {
+    std::int64_t count = 1;
+    bool worked = false;
+    for (std::span<const Phase> phases = phases_; !phases.empty();) {
+      // What values decide is taken to be work for all.
+      const Stretch stretch = first_stretch(
+          phases, [&](const Phase& p) { return p.items_from_values ? p.grain + 1 : p.items(state); });
+      phases = phases.subspan(stretch.phases);
+      if (stretch.alone && stretch.empty) continue;
+      if (stretch.alone || worked) ++count;
+      worked = !stretch.alone;
+    }
+    return count;
   }
 
   void observe(const CompiledOp& op, const StepState& state, const Observer& observer) {
@@ -144,6 +191,10 @@ class HostBackend final : public Backend {
   std::int64_t working_memory(const Plan& plan, const CompileOptions& options) const override {
     return memory_needs(plan, options, kernels_).bytes(pool_.size()) +
            WeightStore::bytes_beside(plan, kernels_);
+  }
+
+  Result<std::int64_t> barriers_per_token(const Plan& plan, const CompileOptions& options) override {
+    return HostExecutable::count_barriers(plan, options, kernels_, pool_);
   }
 
  private:
