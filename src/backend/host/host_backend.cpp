@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "backend/host/phase.h"
+#include "backend/host/work_shares.h"
 #include "base/check.h"
 
 namespace eider {
@@ -54,6 +55,7 @@ class HostExecutable final : public Executable {
     EIDER_CHECK(state.tokens() <= options_.max_tokens);
     EIDER_CHECK(row_count(Rows::kLogits, state) <= options_.max_logit_rows);
     logit_rows_ = row_count(Rows::kLogits, state);
+    first_number_ += phases_.size();
     pool_.run([&](int thread) {
       if (observer == nullptr) return walk(state, phases_, thread);
       std::size_t begin = 0;
@@ -82,6 +84,7 @@ class HostExecutable final : public Executable {
       : plan_(plan),
         options_(options),
         pool_(pool),
+        shares_(pool.size()),
         memory_(std::move(memory)),
         weights_(std::move(weights)) {}
 
@@ -122,8 +125,7 @@ class HostExecutable final : public Executable {
       phases = phases.subspan(stretch.phases);
       if (!stretch.alone) {
         barrier();
-        const auto [begin, end] = ThreadPool::share(phase.items(state), phase.grain, thread, pool_.size());
-        if (begin < end) phase.run(state, {begin, end}, thread);
+        run_together(phase, state, thread);
         worked = true;
       } else if (!stretch.empty) {
         pool_.barrier([&] {
@@ -133,6 +135,18 @@ class HostExecutable final : public Executable {
         worked = false;
       }
     }
+  }
+
+  /// A thread's part of a phase that all work on.
+  void run_together(const Phase& phase, const StepState& state, int thread) {
+    const std::int64_t items = phase.items(state);
+    if (phase.piece > 0 && items <= WorkShares::kMostItems) {
+      const auto number = static_cast<std::uint16_t>(first_number_ + (&phase - phases_.data()));
+      shares_.work(number, items, phase.piece, thread, [&](Items piece) { phase.run(state, piece, thread); });
+      return;
+    }
+    const auto [begin, end] = ThreadPool::share(items, phase.grain, thread, pool_.size());
+    if (begin < end) phase.run(state, {begin, end}, thread);
   }
 
   /// The barriers of walk(), and the one at its end, for a step that need not be runnable.
@@ -159,6 +173,8 @@ class HostExecutable final : public Executable {
   const Plan& plan_;
   const CompileOptions options_;
   ThreadPool& pool_;
+  WorkShares shares_;
+  std::uint64_t first_number_ = 1;  // of this run's phases: shares_ tells them apart by their numbers
   Memory memory_;
   WeightStore weights_;
   std::vector<Phase> phases_;

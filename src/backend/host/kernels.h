@@ -175,13 +175,14 @@ struct MoeRouteArgs {
   float* weights;       // [tokens, top_k]
 };
 
-/// The step's picks, sorted by expert: expert e has places begin[e] .. begin[e + 1] - 1, in ascending token.
-/// The rows that experts make stand in this order.
+/// The step's picks, sorted by expert: the i-th of the picked experts has places begin[i] .. begin[i + 1] -
+/// 1, in ascending token. The rows that experts make stand in this order.
 struct ExpertPicks {
-  const std::int32_t* begin;   // [experts + 1]
+  std::int64_t count;          // of picked experts
+  const std::int32_t* chosen;  // [count]: those, ascending
+  const std::int32_t* begin;   // [count + 1]
   const std::int32_t* tokens;  // [tokens * top_k]: the token of each place
   const float* weights;        // [tokens * top_k]: how much the expert counts there
-  std::int64_t experts;
 };
 
 /// out[token] = sum over the token's picks of weight * down(h[place]). Items: tiles of kRowTile rows of the

@@ -11,28 +11,37 @@ namespace {
 
 /// ExpertPicks in the making, in memory of the workspace.
 struct PickTable {
-  std::int32_t* begin;
-  std::int32_t* tokens;
-  float* weights;
+  std::int32_t* count;   // of experts that were picked
+  std::int32_t* chosen;  // [experts]: those, ascending
+  std::int32_t* begin;   // [experts + 1]
+  std::int32_t* tokens;  // [tokens * top_k]
+  float* weights;        // [tokens * top_k]
   std::int64_t experts;
   std::int64_t top_k;
 
-  ExpertPicks view() const { return {begin, tokens, weights, experts}; }
-  std::int64_t count(std::int64_t expert) const { return begin[expert + 1] - begin[expert]; }
+  ExpertPicks view() const { return {*count, chosen, begin, tokens, weights}; }
 
   /// Counting sort of the router's picks [tokens, top_k]; an expert's end up in ascending token.
-  void sort(const std::int32_t* chosen, const float* chosen_weights, std::int64_t token_count) const {
+  void sort(const std::int32_t* picks, const float* pick_weights, std::int64_t token_count) const {
     for (std::int64_t expert = 0; expert <= experts; ++expert) begin[expert] = 0;
-    for (std::int64_t pick = 0; pick < token_count * top_k; ++pick) ++begin[chosen[pick] + 1];
+    for (std::int64_t pick = 0; pick < token_count * top_k; ++pick) ++begin[picks[pick] + 1];
     for (std::int64_t expert = 0; expert < experts; ++expert) begin[expert + 1] += begin[expert];
     for (std::int64_t pick = 0; pick < token_count * top_k; ++pick) {
-      const std::int32_t place = begin[chosen[pick]]++;
+      const std::int32_t place = begin[picks[pick]]++;
       tokens[place] = static_cast<std::int32_t>(pick / top_k);
-      weights[place] = chosen_weights[pick];
+      weights[place] = pick_weights[pick];
     }
-    // Each begin has moved to its expert's end, which is the next one's begin.
-    for (std::int64_t expert = experts; expert > 0; --expert) begin[expert] = begin[expert - 1];
-    begin[0] = 0;
+    // Each begin has moved to its expert's end, which is where the next one begins.
+    std::int32_t used = 0, first = 0;
+    for (std::int32_t expert = 0; expert < experts; ++expert) {
+      const std::int32_t end = begin[expert];
+      if (end == first) continue;
+      chosen[used] = expert;
+      begin[used++] = first;
+      first = end;
+    }
+    begin[used] = first;
+    *count = used;
   }
 };
 
@@ -51,29 +60,26 @@ struct ExpertProducts {
   std::vector<ExpertProduct> products;
   std::int64_t tiles;  // of each
 
-  std::int64_t tile_work(std::int64_t expert) const {
-    constexpr std::int64_t kReading = 6;
-    const std::int64_t count = table.count(expert);
-    return count == 0 ? 0 : count + kReading;
-  }
+  static constexpr std::int64_t kReading = 6;
+
   std::int64_t items() const {
-    std::int64_t items = 0;
-    for (std::int64_t expert = 0; expert < table.experts; ++expert) items += 2 * tiles * tile_work(expert);
-    return items;
+    const std::int32_t experts = *table.count;
+    return 2 * tiles * (table.begin[experts] + experts * kReading);
   }
   void run(const StepState& state, Items items, std::byte* opened) const {
+    const ExpertPicks picks = table.view();
     std::int64_t at = 0;
-    for (std::size_t i = 0; i < products.size(); ++i) {
-      const auto expert = static_cast<std::int64_t>(i / 2);
-      const std::int64_t work = tile_work(expert);
+    for (std::int64_t i = 0; i < 2 * picks.count && at < items.end; ++i) {
+      const std::int64_t place = picks.begin[i / 2];
+      const std::int64_t count = picks.begin[i / 2 + 1] - place;
+      const std::int64_t work = count + kReading;  // of a tile
       const Items part = part_of(items, at, tiles * work);
       at += tiles * work;
       if (part.begin >= part.end) continue;
-      const ExpertProduct& product = products[i];
-      const std::int64_t place = table.begin[expert];
-      product.kernel({product.in.at(state), is_gathered(state) ? place : 0, table.count(expert),
-                      product.weight, nullptr, opened, product.out + place * product.weight.rows},
-                     // A tile is done by the thread whose share has its first item.
+      const ExpertProduct& product = products[static_cast<std::size_t>(2 * picks.chosen[i / 2] + i % 2)];
+      product.kernel({product.in.at(state), is_gathered(state) ? place : 0, count, product.weight, nullptr,
+                      opened, product.out + place * product.weight.rows},
+                     // A tile is done by the thread whose piece has its first item.
                      {(part.begin + work - 1) / work, (part.end + work - 1) / work});
     }
   }
@@ -109,14 +115,18 @@ Status PhaseBuilder::lower(const MoeFfnOp& op) {
   const auto experts = static_cast<std::int64_t>(op.all_experts.size());
   const std::int64_t top_k = plan_.value(op.experts).width;
   const std::int64_t most_picks = options_.max_tokens * top_k;
-  auto* begin = reinterpret_cast<std::int32_t*>(memory_.shared.data() + workspace_.picks);
+  auto* count = reinterpret_cast<std::int32_t*>(memory_.shared.data() + workspace_.picks);
+  auto* chosen = count + 1;
+  auto* begin = chosen + experts;
   auto* tokens = begin + experts + 1;
-  const PickTable table{begin, tokens, reinterpret_cast<float*>(tokens + most_picks), experts, top_k};
+  const PickTable table{count,   chosen, begin, tokens, reinterpret_cast<float*>(tokens + most_picks),
+                        experts, top_k};
 
-  over_items(1, [=, chosen = reinterpret_cast<const std::int32_t*>(memory_.value(op.experts)),
-                 weights = memory_.value(op.weights)](const StepState& state, Items, int) {
-    table.sort(chosen, weights, state.tokens());
-  });
+  phases_.push_back({[](const StepState&) { return 1; }, 1,
+                     [=, picks = reinterpret_cast<const std::int32_t*>(memory_.value(op.experts)),
+                      weights = memory_.value(op.weights)](const StepState& state, Items, int) {
+                       table.sort(picks, weights, state.tokens());
+                     }});
 
   // Each rule's form of the input is made once.
   const std::int64_t width = plan_.value(op.in).width;
@@ -153,7 +163,7 @@ Status PhaseBuilder::lower(const MoeFfnOp& op) {
                      [products, &memory = memory_](const StepState& state, Items items, int thread) {
                        products->run(state, items, memory.opened(thread));
                      },
-                     true});
+                     true, ExpertProducts::kReading * tiles_of_piece(kRowTile * width / 2)});
 
   float* gated = shared_floats(workspace_.gated);
   kernel_over_rows(Rows::kTokens, top_k * intermediate, 1,
@@ -166,7 +176,7 @@ Status PhaseBuilder::lower(const MoeFfnOp& op) {
   quantize(hidden);
   std::vector<Matrix> downs;
   for (const auto& expert : op.all_experts) downs.push_back(weights_.add(expert.down));
-  over_items(row_tiles(first_down.rows()),
+  over_tiles(row_tiles(first_down.rows()), top_k * kRowTile * first_down.row_bytes(),
              [=, &memory = memory_, downs = std::move(downs), out = memory_.value(op.out),
               group = units_per_group(first_down.format, intermediate),
               tile_tokens = moe_down_tokens(moe_down_groups(first_down.format, intermediate)),

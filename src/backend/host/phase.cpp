@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "base/check.h"
 #include "format/storage_format.h"
@@ -161,14 +162,16 @@ Status PhaseBuilder::lower(const LinearOp& op) {
 
   std::vector<Projection> projections;
   std::int64_t tiles = 0;
+  std::int64_t tile_bytes = std::numeric_limits<std::int64_t>::max();
   for (const auto& [weight, bias, out] : op.projections) {
     const Matrix matrix = weights_.add(weight);
     projections.push_back({matrix, bias ? as_floats(*bias) : nullptr, memory_.value(out),
                            forms(product_rule(weight.format)),
                            kernels_.product[static_cast<std::size_t>(weight.format)]});
     tiles += row_tiles(weight.rows());
+    tile_bytes = std::min(tile_bytes, kRowTile * weight.row_bytes());
   }
-  over_items(tiles, [=, &memory = memory_](const StepState& state, Items items, int thread) {
+  over_tiles(tiles, tile_bytes, [=, &memory = memory_](const StepState& state, Items items, int thread) {
     std::int64_t at = 0;  // tiles of the projections so far
     for (const Projection& projection : projections) {
       const std::int64_t count = row_tiles(projection.weight.rows);

@@ -2,6 +2,7 @@
 // alone where they are few.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -23,6 +24,9 @@ struct Phase {
   std::function<void(const StepState&, Items, int thread)> run;
   /// items() reads what the phase before wrote.
   bool items_from_values = false;
+  /// If not 0, shares are not fixed: threads take pieces of at least so many items, at the end from one
+  /// another's share.
+  std::int64_t piece = 0;
 };
 
 /// The memory of an executable, sized by memory_needs().
@@ -66,6 +70,11 @@ inline constexpr std::int64_t grain_of(std::int64_t elements) {
 
 /// Rows of a step of the given sort.
 std::int64_t row_count(Rows rows, const StepState& state);
+/// Least tiles of a piece that a thread takes from the work: about two microseconds of reading, so that
+/// taking it costs next to nothing.
+inline std::int64_t tiles_of_piece(std::int64_t tile_bytes) {
+  return std::max<std::int64_t>(1, 32768 / tile_bytes);
+}
 /// Tiles of the rows of a weight: the items of its product.
 inline std::int64_t row_tiles(std::int64_t rows) {
   return (rows + kRowTile - 1) / kRowTile;
@@ -110,10 +119,10 @@ class PhaseBuilder {
     phases_.push_back(
         {[=](const StepState& state) { return row_count(rows, state) * per_row; }, grain_of(elements), run});
   }
-  /// Appends a phase of a number of items that the step does not change.
+  /// Appends a phase over `tiles` of weights, `tile_bytes` each at least.
   template <class Run>
-  void over_items(std::int64_t items, Run run) {
-    phases_.push_back({[=](const StepState&) { return items; }, 1, run});
+  void over_tiles(std::int64_t tiles, std::int64_t tile_bytes, Run run) {
+    phases_.push_back({[=](const StepState&) { return tiles; }, 1, run, false, tiles_of_piece(tile_bytes)});
   }
   /// Appends a phase of kernel(args, items) over rows.
   template <class Args>

@@ -82,7 +82,7 @@ OpWorkspace moe_workspace(const Plan& plan, const MoeFfnOp& op, const CompileOpt
   workspace.gate = offsets.take(picks * intermediate * 4);
   workspace.up = offsets.take(picks * intermediate * 4);
   workspace.gated = offsets.take(picks * intermediate * 4);
-  workspace.picks = offsets.take((static_cast<std::int64_t>(op.all_experts.size()) + 1 + 2 * picks) * 4);
+  workspace.picks = offsets.take((2 * static_cast<std::int64_t>(op.all_experts.size()) + 2 + 2 * picks) * 4);
   workspace.shared_bytes = offsets.end();
   workspace.thread_floats = workspace.opened_floats + groups * moe_down_tokens(groups) * kRowTile;
   return workspace;

@@ -31,7 +31,7 @@ struct OpWorkspace {
   std::int64_t gathered = 0;      // floats [picks, hidden size]: the input's rows for float weights
   std::int64_t gate = 0, up = 0;  // floats [picks, intermediate size]
   std::int64_t gated = 0;         // act(gate) * up, the same shape
-  std::int64_t picks = 0;         // begin int32[experts + 1], tokens int32[picks], weights float[picks]
+  std::int64_t picks = 0;         // ExpertPicks: int32[2 * experts + 2 + picks], float[picks]
   std::int64_t shared_bytes = 0;
   std::int64_t opened_floats = 0;  // of thread_floats, at its begin: Packing::opened_bytes()
   std::int64_t thread_floats = 0;

@@ -38,11 +38,11 @@ inline void moe_down(const MoeDownArgs& args, Items tiles) {
     for (std::int64_t first = 0; first < args.tokens; first += kTokenTile) {
       const std::int64_t end = args.tokens - first < kTokenTile ? args.tokens : first + kTokenTile;
       for (std::int64_t i = 0; i < groups * kTokenTile * kRowTile; ++i) p[i] = 0;
-      for (std::int64_t expert = 0; expert < args.picks.experts; ++expert) {
-        const std::int64_t last = args.picks.begin[expert + 1];
-        const std::int64_t from = first_of_token(args.picks.tokens, args.picks.begin[expert], last, first);
+      for (std::int64_t i = 0; i < args.picks.count; ++i) {
+        const std::int64_t last = args.picks.begin[i + 1];
+        const std::int64_t from = first_of_token(args.picks.tokens, args.picks.begin[i], last, first);
         const std::int64_t to = first_of_token(args.picks.tokens, from, last, end);
-        if (from < to) add_expert<F>(args, args.down[expert], first_row, first, {from, to}, p);
+        if (from < to) add_expert<F>(args, args.down[args.picks.chosen[i]], first_row, first, {from, to}, p);
       }
       const std::int64_t lanes = (end - first) * kRowTile;
       TileTreeSum sum(lanes);

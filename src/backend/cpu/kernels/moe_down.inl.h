@@ -90,11 +90,11 @@ inline void moe_down(const MoeDownArgs& args, Items tiles) {
       for (std::int64_t group = 0; group < groups; ++group)
         for (std::int64_t i = 0; i < count * kRowTile; ++i)
           args.scratch[group * args.tile_tokens * kRowTile + i] = 0;
-      for (std::int64_t expert = 0; expert < args.picks.experts; ++expert) {
-        const std::int64_t last = args.picks.begin[expert + 1];
-        const std::int64_t place = first_of_token(args.picks.tokens, args.picks.begin[expert], last, first);
+      for (std::int64_t i = 0; i < args.picks.count; ++i) {
+        const std::int64_t last = args.picks.begin[i + 1];
+        const std::int64_t place = first_of_token(args.picks.tokens, args.picks.begin[i], last, first);
         const std::int64_t end = first_of_token(args.picks.tokens, place, last, first + count);
-        const Matrix& down = args.down[expert];
+        const Matrix& down = args.down[args.picks.chosen[i]];
         if (place < end) add_expert<F>(args, down.data + tile * down.row_bytes, place, end, first);
       }
       sum_groups(args, tile, groups, first, count);
