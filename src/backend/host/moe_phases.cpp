@@ -7,7 +7,6 @@
 #include "backend/host/phase.h"
 
 namespace eider::host {
-namespace {
 
 /// ExpertPicks in the making, in memory of the workspace.
 struct PickTable {
@@ -44,6 +43,8 @@ struct PickTable {
     *count = used;
   }
 };
+
+namespace {
 
 /// The first product of one expert: gate or up.
 struct ExpertProduct {
@@ -108,49 +109,61 @@ Status PhaseBuilder::lower(const MoeFfnOp& op) {
       return error("tensors {} and {} differ in format or shape; a layer's experts must be alike",
                    first_down.name, expert.down.name);
 
+  const PickTable table = sort_picks(op);
+  multiply_gate_up(op, table);
   const std::int64_t intermediate = first_down.columns();
-  const auto shared_floats = [&](std::int64_t offset) {
-    return reinterpret_cast<float*>(memory_.shared.data() + offset);
-  };
+  kernel_over_rows(Rows::kTokens, table.top_k * intermediate, 1,
+                   op.activation == Activation::kSilu ? kernels_.gated_silu : kernels_.gated_gelu_tanh,
+                   ElementwiseArgs{shared_floats(workspace_.gate), shared_floats(workspace_.up),
+                                   shared_floats(workspace_.gated)});
+  multiply_down(op, table);
+  return {};
+}
+
+PickTable PhaseBuilder::sort_picks(const MoeFfnOp& op) {
   const auto experts = static_cast<std::int64_t>(op.all_experts.size());
   const std::int64_t top_k = plan_.value(op.experts).width;
-  const std::int64_t most_picks = options_.max_tokens * top_k;
   auto* count = reinterpret_cast<std::int32_t*>(memory_.shared.data() + workspace_.picks);
   auto* chosen = count + 1;
   auto* begin = chosen + experts;
   auto* tokens = begin + experts + 1;
-  const PickTable table{count,   chosen, begin, tokens, reinterpret_cast<float*>(tokens + most_picks),
-                        experts, top_k};
-
+  auto* weights = reinterpret_cast<float*>(tokens + options_.max_tokens * top_k);
+  const PickTable table{count, chosen, begin, tokens, weights, experts, top_k};
   phases_.push_back({[](const StepState&) { return 1; }, 1,
                      [=, picks = reinterpret_cast<const std::int32_t*>(memory_.value(op.experts)),
-                      weights = memory_.value(op.weights)](const StepState& state, Items, int) {
-                       table.sort(picks, weights, state.tokens());
+                      pick_weights = memory_.value(op.weights)](const StepState& state, Items, int) {
+                       table.sort(picks, pick_weights, state.tokens());
                      }});
+  return table;
+}
 
-  // Each rule's form of the input is made once.
+void PhaseBuilder::multiply_gate_up(const MoeFfnOp& op, const PickTable& table) {
   const std::int64_t width = plan_.value(op.in).width;
-  const auto gathered_rows = [=](const StepState& state) {
+  const auto gathered_rows = [top_k = table.top_k](const StepState& state) {
     return ExpertProducts::is_gathered(state) ? state.tokens() * top_k : 1;
   };
-  std::map<ProductRule, InputForm> forms;
+  std::map<ProductRule, InputForm> forms;  // each rule's form of the input is made once
   const auto form_of = [&](const TensorView& weight) -> const InputForm& {
     const ProductRule rule = product_rule(weight.format);
     if (const auto found = forms.find(rule); found != forms.end()) return found->second;
     const float* in = memory_.value(op.in);
     float* gathered = shared_floats(workspace_.gathered);
     if (rule == ProductRule::kFloat)
-      phases_.push_back({gathered_rows, grain_of(width), [=](const StepState&, Items rows, int) {
-                           for (std::int64_t row = rows.begin; row < rows.end; ++row)
-                             std::memcpy(gathered + row * width, in + table.tokens[row] * width,
-                                         static_cast<std::size_t>(width) * sizeof(float));
-                         }});
-    const InputForm form =
-        input_form(rule, rule == ProductRule::kFloat ? gathered : in, gathered_rows, most_picks, width);
+      phases_.push_back(
+          {gathered_rows, grain_of(width), [=, tokens = table.tokens](const StepState&, Items rows, int) {
+             for (std::int64_t row = rows.begin; row < rows.end; ++row)
+               std::memcpy(gathered + row * width, in + tokens[row] * width,
+                           static_cast<std::size_t>(width) * sizeof(float));
+           }});
+    const InputForm form = input_form(rule, rule == ProductRule::kFloat ? gathered : in, gathered_rows,
+                                      options_.max_tokens * table.top_k, width);
     quantize(form, table.tokens);
     return forms.emplace(rule, form).first->second;
   };
-  auto products = std::make_shared<ExpertProducts>(ExpertProducts{table, {}, row_tiles(intermediate)});
+
+  const auto products = std::make_shared<ExpertProducts>();
+  products->table = table;
+  products->tiles = row_tiles(op.all_experts.front().gate.rows());
   for (const auto& expert : op.all_experts)
     for (const auto& [weight, offset] :
          {std::pair{&expert.gate, workspace_.gate}, {&expert.up, workspace_.up}}) {
@@ -159,35 +172,35 @@ Status PhaseBuilder::lower(const MoeFfnOp& op) {
                                     kernels_.product[static_cast<std::size_t>(weight->format)],
                                     shared_floats(offset)});
     }
-  phases_.push_back({[products](const StepState&) { return products->items(); }, 1,
-                     [products, &memory = memory_](const StepState& state, Items items, int thread) {
-                       products->run(state, items, memory.opened(thread));
-                     },
-                     true, ExpertProducts::kReading * tiles_of_piece(kRowTile * width / 2)});
+  phases_.push_back(
+      {[products](const StepState&) { return products->items(); }, 1,
+       [products, &memory = memory_](const StepState& state, Items items, int thread) {
+         products->run(state, items, memory.opened(thread));
+       },
+       true, ExpertProducts::kReading * tiles_of_piece(kRowTile * op.all_experts.front().gate.row_bytes())});
+}
 
-  float* gated = shared_floats(workspace_.gated);
-  kernel_over_rows(Rows::kTokens, top_k * intermediate, 1,
-                   op.activation == Activation::kSilu ? kernels_.gated_silu : kernels_.gated_gelu_tanh,
-                   ElementwiseArgs{shared_floats(workspace_.gate), shared_floats(workspace_.up), gated});
-
+void PhaseBuilder::multiply_down(const MoeFfnOp& op, const PickTable& table) {
+  const TensorView& first = op.all_experts.front().down;
+  const std::int64_t intermediate = first.columns();
   const InputForm hidden = input_form(
-      product_rule(first_down.format), gated, [=](const StepState& state) { return state.tokens() * top_k; },
-      most_picks, intermediate);
+      product_rule(first.format), shared_floats(workspace_.gated),
+      [top_k = table.top_k](const StepState& state) { return state.tokens() * top_k; },
+      options_.max_tokens * table.top_k, intermediate);
   quantize(hidden);
   std::vector<Matrix> downs;
   for (const auto& expert : op.all_experts) downs.push_back(weights_.add(expert.down));
-  over_tiles(row_tiles(first_down.rows()), top_k * kRowTile * first_down.row_bytes(),
+  over_tiles(row_tiles(first.rows()), table.top_k * kRowTile * first.row_bytes(),
              [=, &memory = memory_, downs = std::move(downs), out = memory_.value(op.out),
-              group = units_per_group(first_down.format, intermediate),
-              tile_tokens = moe_down_tokens(moe_down_groups(first_down.format, intermediate)),
+              group = units_per_group(first.format, intermediate),
+              tile_tokens = moe_down_tokens(moe_down_groups(first.format, intermediate)),
               opened_floats = workspace_.opened_floats,
-              kernel = kernels_.moe_down[static_cast<std::size_t>(first_down.format)]](
-                 const StepState& state, Items items, int thread) {
+              kernel = kernels_.moe_down[static_cast<std::size_t>(first.format)]](const StepState& state,
+                                                                                  Items items, int thread) {
                kernel({hidden.at(state), table.view(), downs.data(), state.tokens(), group, tile_tokens,
                        memory.opened(thread), memory.scratch(thread) + opened_floats, out},
                       items);
              });
-  return {};
 }
 
 }  // namespace eider::host

@@ -83,6 +83,8 @@ inline std::int64_t row_tiles(std::int64_t rows) {
 /// begin; may be of negative length, which is empty.
 Items part_of(Items items, std::int64_t at, std::int64_t count);
 
+struct PickTable;
+
 /// Turns a plan's operations into phases. What it makes looks at the plan, the kernels and the memory.
 class PhaseBuilder {
  public:
@@ -130,6 +132,11 @@ class PhaseBuilder {
                         Kernels::Function<Args> kernel, const Args& args) {
     over_rows(rows, per_row, elements, [=](const StepState&, Items items, int) { kernel(args, items); });
   }
+  /// The phases of a mixture of experts (moe_phases.cpp).
+  PickTable sort_picks(const MoeFfnOp& op);
+  void multiply_gate_up(const MoeFfnOp& op, const PickTable& table);
+  void multiply_down(const MoeFfnOp& op, const PickTable& table);
+
   /// A phase that quantises `in`, by the rule of its quantised form: its row i is input_rows[i] of its values
   /// (null: i).
   void quantize(const InputForm& in, const std::int32_t* input_rows = nullptr);
@@ -139,6 +146,10 @@ class PhaseBuilder {
                        std::function<std::int64_t(const StepState&)> rows, std::int64_t most_rows,
                        std::int64_t columns) const;
   const float* as_floats(const TensorView& vector);
+  /// Floats of the operation's workspace.
+  float* shared_floats(std::int64_t offset) {
+    return reinterpret_cast<float*>(memory_.shared.data() + offset);
+  }
 
   const Plan& plan_;
   const CompileOptions& options_;
