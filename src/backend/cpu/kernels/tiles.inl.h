@@ -2,7 +2,7 @@
 // floats, so that many tokens share the work of taking them apart. Both answer the same questions.
 
 /// Opening a tile costs about as much as multiplying it with this many tokens.
-inline constexpr int kFewestForOpened = 8;
+inline constexpr int kFewestForOpened = 16;
 
 /// body(integral constant 0) .. body(integral constant count - 1), unrolled.
 template <int count, class Body>
@@ -13,8 +13,8 @@ EIDER_ALWAYS_INLINE void unroll(Body body) {
   (std::make_integer_sequence<int, count>{});
 }
 
-/// Asks for `bytes` that lie some way ahead of `at`, where memory is read once and in order: `wanted` in
-/// decode steps, which read faster than hardware prefetchers follow. A line is called into the second-level
+/// Asks for `bytes` that lie some way ahead of `at`: `wanted` where memory is read once and in order, which
+/// hardware prefetchers do not follow as fast as it can be multiplied. A line is called into the second-level
 /// cache first, which can wait for more of them at a time than the first-level one. Kernels ask little by
 /// little: a burst would stall the loads behind it.
 template <bool wanted, std::int64_t bytes>
@@ -31,6 +31,7 @@ EIDER_ALWAYS_INLINE void prefetch(const void* at) {
 template <class F, ProductRule rule = F::kProduct>
 struct Packed {
   using Format = F;
+  static constexpr bool kInOrder = true;  // tiles are read one after the other, from memory
   static constexpr std::int64_t kColumnBytes = kRowTile * sizeof(typename F::Block);
 
   static EIDER_ALWAYS_INLINE Floats elements(const std::byte* column, std::int64_t row) {
@@ -42,6 +43,7 @@ struct Packed {
 template <class F>
 struct PackedIntegers {
   using Format = F;
+  static constexpr bool kInOrder = true;
   using Layout = UnitLayout<F>;
   static constexpr int kOffset = PackedFormat<F>::kOffset;
   static constexpr std::int64_t kBytes = Layout::kBytes;  // of a unit
@@ -90,13 +92,18 @@ struct Packed<F, ProductRule::kInteger256> : PackedIntegers<F> {
 /// An opened tile of a float format: as F32's packed one.
 template <class F, ProductRule rule = F::kProduct>
 struct Opened : Packed<F32> {
+  static constexpr bool kInOrder = false;
   /// Opens a tile into `opened`; returns where it lies.
   static EIDER_ALWAYS_INLINE const std::byte* open(const std::byte* packed, std::int64_t columns,
                                                    std::byte* opened) {
     if constexpr (std::is_same_v<F, F32>) return packed;
     auto* to = reinterpret_cast<float*>(opened);
     const auto* from = reinterpret_cast<const typename F::Block*>(packed);
-    for (std::int64_t i = 0; i < columns * kRowTile; i += kLanes) store(to + i, load_elements(from + i));
+    for (std::int64_t i = 0; i < columns * kRowTile; i += kRowTile) {
+      prefetch<true, Packed<F>::kColumnBytes>(from + i);
+      for (std::int64_t row = i; row < i + kRowTile; row += kLanes)
+        store(to + row, load_elements(from + row));
+    }
     return opened;
   }
 };
@@ -105,6 +112,7 @@ struct Opened : Packed<F32> {
 template <class F>
 struct OpenedIntegers {
   using Format = F;
+  static constexpr bool kInOrder = false;
   using From = Packed<F>;
   using Layout = OpenedLayout<F>;
   static constexpr int kOffset = From::kOffset;
@@ -114,9 +122,12 @@ struct OpenedIntegers {
   static EIDER_ALWAYS_INLINE const std::byte* open(const std::byte* packed, std::int64_t columns,
                                                    std::byte* opened) {
     const std::int64_t units = columns / (kStripColumns * Layout::kStrips);
-    for (std::int64_t unit = 0; unit < units; ++unit)
+    for (std::int64_t unit = 0; unit < units; ++unit) {
+      const std::byte* from = packed + unit * From::kBytes;
+      prefetch<true, From::kBytes>(from);
       for (std::int64_t row = 0; row < kRowTile; row += kLanes)
-        open_unit(packed + unit * From::kBytes, row, opened + unit * kBytes + row * 4);
+        open_unit(from, row, opened + unit * kBytes + row * 4);
+    }
     return opened;
   }
 

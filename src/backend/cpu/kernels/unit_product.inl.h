@@ -32,7 +32,7 @@ struct UnitProduct<Source, tokens, vectors, ProductRule::kFloat> {
       unroll<vectors>([&](auto v) __attribute__((always_inline)) { parts.part[t][v] = splat(0); });
     });
     for (std::int64_t k = 0; k < count; ++k, column += Source::kColumnBytes) {
-      prefetch<tokens == 1, Source::kColumnBytes>(column);
+      prefetch<Source::kInOrder, Source::kColumnBytes>(column);
       Floats w[vectors];
       unroll<vectors>([&](auto v) __attribute__((always_inline)) {
         w[v] = Source::elements(column, first_row + v * kLanes);
@@ -71,10 +71,10 @@ struct UnitProduct<Source, tokens, vectors, ProductRule::kInteger32> {
     unroll<8 / kGroups>([&](auto part) __attribute__((always_inline)) {
       constexpr int kBegin = decltype(part)::value * kGroups;
       if constexpr (kBegin % 4 == 0)
-        prefetch<tokens == 1, Source::kStripBytes / 2>(weights + kBegin * Source::kStripBytes / 8);
+        prefetch<Source::kInOrder, Source::kStripBytes / 2>(weights + kBegin * Source::kStripBytes / 8);
       add_groups<kBegin>(weights, first_row, x, sum);
     });
-    prefetch<tokens == 1, Source::kBytes - Source::kStripBytes>(weights + Source::kStripBytes);
+    prefetch<Source::kInOrder, Source::kBytes - Source::kStripBytes>(weights + Source::kStripBytes);
     unroll<vectors>([&](auto v) __attribute__((always_inline)) {
       const std::int64_t row = first_row + v * kLanes;
       const Floats scale = Source::scale(weights, row);
@@ -140,7 +140,7 @@ struct UnitProduct<Source, tokens, vectors, ProductRule::kInteger256> {
                                             std::int64_t strip, const QuantizedRows& in, std::int64_t first,
                                             Ints (&total)[tokens][vectors]) {
     const std::byte* planes = weights + strip * Source::kStripBytes;
-    prefetch<tokens == 1, Source::kStripBytes>(planes);
+    prefetch<Source::kInOrder, Source::kStripBytes>(planes);
     unroll<8 / kGroups>([&](auto part) __attribute__((always_inline)) {
       constexpr int kBegin = decltype(part)::value * kGroups;
       Codes codes[vectors][kGroups];
@@ -173,7 +173,7 @@ struct UnitProduct<Source, tokens, vectors, ProductRule::kInteger256> {
                                          const QuantizedRows& in, std::int64_t first,
                                          const Ints (&total)[tokens][vectors],
                                          Parts<tokens, vectors>& parts) {
-    prefetch<tokens == 1, Source::kBytes - 8 * Source::kStripBytes>(weights + 8 * Source::kStripBytes);
+    prefetch<Source::kInOrder, Source::kBytes - 8 * Source::kStripBytes>(weights + 8 * Source::kStripBytes);
     unroll<vectors>([&](auto v) __attribute__((always_inline)) {
       const std::int64_t lanes = first_row + v * kLanes;
       const Floats scale = Source::scale(weights, lanes);
