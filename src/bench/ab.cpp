@@ -62,25 +62,19 @@ int AbReport::dropped() const {
 Result<AbReport> measure_pairs(const SideRun& a, const SideRun& b, int pairs,
                                const std::function<double()>& read_roof, const Progress& progress) {
   AbReport report;
-  std::int64_t done = 0;
-  const auto run = [&](const SideRun& side, const char* name) -> Result<std::vector<Figure>> {
-    EIDER_TRY(std::vector<Figure> figures, side().context(name));
-    if (!progress(++done, 2 * static_cast<std::int64_t>(pairs))) return error("interrupted");
-    return figures;
-  };
+  std::int64_t kept = 0;
   double roof = read_roof();
-  for (int i = 0; i < pairs; ++i) {
+  for (int i = 0; kept < pairs && i < 2 * pairs; ++i) {
     AbPair pair{.roof_before = roof};
-    if (i % 2 == 0) {
-      EIDER_TRY(pair.a, run(a, "A"));
-      pair.roof_between = read_roof();
-      EIDER_TRY(pair.b, run(b, "B"));
-    } else {
-      EIDER_TRY(pair.b, run(b, "B"));
-      pair.roof_between = read_roof();
-      EIDER_TRY(pair.a, run(a, "A"));
+    for (const bool second : {false, true}) {
+      const bool is_a = (i % 2 == 0) != second;
+      EIDER_TRY((is_a ? pair.a : pair.b), (is_a ? a : b)().context(is_a ? "A" : "B"));
+      roof = read_roof();
+      (second ? pair.roof_after : pair.roof_between) = roof;
+      if (second && !pair.dropped()) ++kept;
+      if (!progress(2 * kept + (second ? 0 : 1), 2 * static_cast<std::int64_t>(pairs)))
+        return error("interrupted");
     }
-    pair.roof_after = roof = read_roof();
     if (!same_tests(pair.a, pair.b))
       return error("A measured {}, but B measured {}: both must do the same work", names_of(pair.a),
                    names_of(pair.b));

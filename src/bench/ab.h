@@ -38,8 +38,8 @@ struct AbTest {
   /// tell.
   std::optional<bool> same_answer;
 
-  /// Whether there are pairs enough (5) to say more than the ratio.
-  bool enough() const { return ratio.coverage > 0.9; }
+  /// Whether there are pairs enough (6) for an interval at 95 %.
+  bool enough() const { return ratio.coverage >= 0.95; }
   /// Whether the sides' speeds differ, as far as these pairs can tell.
   bool differs() const { return enough() && !ratio.contains(1); }
 };
@@ -51,9 +51,9 @@ struct AbReport {
   int dropped() const;
 };
 
-/// Runs `pairs` pairs, at least one. A begins the first of them, B the second, and so on, so that what drifts
-/// evenly favours neither. `progress` is called after each side. Fails where a side does, or where the sides'
-/// tests are not the same.
+/// Runs pairs until `pairs` of them, at least one, are kept, but not more than twice as many. A begins the
+/// first of them, B the second, and so on, so that what drifts evenly favours neither. `progress` is called
+/// after each side, with what is kept. Fails where a side does, or where the sides' tests are not the same.
 Result<AbReport> measure_pairs(const SideRun& a, const SideRun& b, int pairs,
                                const std::function<double()>& read_roof, const Progress& progress);
 

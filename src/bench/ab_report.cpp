@@ -25,8 +25,8 @@ const char* answer_word(const std::optional<bool>& same_answer) {
 
 }  // namespace
 
-std::vector<Table> ab_tables(const AbSides& sides, const AbReport& report) {
-  Table tests{fmt::format("A: {}\nB: {}", sides.a, sides.b),
+Table ab_table(const AbSides& sides, const AbReport& report) {
+  Table table{fmt::format("A: {}\nB: {}", sides.a, sides.b),
               {{"model", false},
                {"test"},
                {"A t/s"},
@@ -41,15 +41,17 @@ std::vector<Table> ab_tables(const AbSides& sides, const AbReport& report) {
               {}};
   for (const AbTest& test : report.tests) {
     const bool left = !test.ratios.empty();
-    const auto or_dash = [&](const std::string& text) { return left ? text : std::string("-"); };
-    tests.rows.push_back(
-        {test.model, test.test, or_dash(fmt::format("{:.2f}", test.a_tok_s)),
-         or_dash(fmt::format("{:.2f}", test.b_tok_s)), or_dash(fmt::format("{:.3f}", test.ratio.median)),
-         or_dash(fmt::format("{:.3f} to {:.3f}", test.ratio.low, test.ratio.high)),
-         or_dash(fmt::format("{:.1f} %", 100 * test.ratio.coverage)), std::to_string(test.ratios.size()),
-         std::to_string(report.dropped()), answer_word(test.same_answer), verdict(test)});
+    const auto or_dash = [](bool known, const std::string& text) { return known ? text : std::string("-"); };
+    table.rows.push_back(
+        {test.model, test.test, or_dash(left, fmt::format("{:.2f}", test.a_tok_s)),
+         or_dash(left, fmt::format("{:.2f}", test.b_tok_s)),
+         or_dash(left, fmt::format("{:.3f}", test.ratio.median)),
+         or_dash(test.enough(), fmt::format("{:.3f} to {:.3f}", test.ratio.low, test.ratio.high)),
+         or_dash(test.enough(), fmt::format("{:.1f} %", 100 * test.ratio.coverage)),
+         std::to_string(test.ratios.size()), std::to_string(report.dropped()), answer_word(test.same_answer),
+         verdict(test)});
   }
-  return {tests};
+  return table;
 }
 
 ordered_json ab_json(const AbSides& sides, const AbReport& report) {
@@ -66,13 +68,19 @@ ordered_json ab_json(const AbSides& sides, const AbReport& report) {
                           {"test", test.test},
                           {"a_tok_s", rounded(test.a_tok_s)},
                           {"b_tok_s", rounded(test.b_tok_s)},
-                          {"ratio", rounded(test.ratio.median)},
-                          {"low", rounded(test.ratio.low)},
-                          {"high", rounded(test.ratio.high)},
-                          {"coverage", rounded(test.ratio.coverage)},
+                          {"ratio", nullptr},
+                          {"low", nullptr},
+                          {"high", nullptr},
+                          {"coverage", nullptr},
                           {"ratios", rounded_list(test.ratios)},
                           {"differs", test.differs()},
                           {"same_answer", nullptr}};
+    if (!test.ratios.empty()) entry["ratio"] = rounded(test.ratio.median);
+    if (test.enough()) {
+      entry["low"] = rounded(test.ratio.low);
+      entry["high"] = rounded(test.ratio.high);
+      entry["coverage"] = rounded(test.ratio.coverage);
+    }
     if (test.same_answer) entry["same_answer"] = *test.same_answer;
     json["tests"].push_back(std::move(entry));
   }

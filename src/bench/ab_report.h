@@ -1,9 +1,8 @@
-// The report of an A/B comparison, as tables for people and as JSON for programs.
+// The report of an A/B comparison, as a table for people and as JSON for programs.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
-#include <vector>
 
 #include "bench/ab.h"
 #include "bench/table.h"
@@ -15,7 +14,7 @@ struct AbSides {
   std::string a, b;
 };
 
-std::vector<Table> ab_tables(const AbSides& sides, const AbReport& report);
+Table ab_table(const AbSides& sides, const AbReport& report);
 nlohmann::ordered_json ab_json(const AbSides& sides, const AbReport& report);
 
 }  // namespace eider::bench

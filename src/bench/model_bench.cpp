@@ -39,7 +39,7 @@ class ModelBench {
     LogitsHash hash;
     EIDER_TRY_STATUS(run(session, test, &hash));
     logits_hash = hash.value();
-    before = read_roof();
+    if (read_roof) before = read_roof();
     Samples samples;
     for (int i = 0; i < repetitions_; ++i) {
       session.rewind(test.depth);
@@ -125,9 +125,11 @@ Result<std::vector<ModelResult>> measure_model(Engine& engine, const ModelRun& r
     ModelResult result{.run = run, .test = test};
     Roof before;
     EIDER_TRY(result.tok_s, bench.measure(test, read_roof, before, result.logits_hash));
-    const Roof after = read_roof();
-    result.roof = Roof::between(before, after);
-    result.roof_change = after.memory_read / before.memory_read - 1;
+    if (read_roof) {
+      const Roof after = read_roof();
+      result.roof = Roof::between(before, after);
+      result.roof_change = after.memory_read / before.memory_read - 1;
+    }
 
     const double positions = static_cast<double>(test.depth) + static_cast<double>(test.generate + 1) / 2;
     result.bytes_per_token = decode_bytes(plan, engine.options().kv_type, positions);

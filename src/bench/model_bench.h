@@ -46,7 +46,7 @@ struct ModelResult {
   Roof roof;                      ///< between the readings before and after
   double roof_change = 0;         ///< of the memory roof from before to after, as a share
   /// Of decoding: bytes read a second / read bandwidth. Of a prompt: multiply-adds of weights a second / the
-  /// peak of their arithmetic.
+  /// peak of their arithmetic. Not finite without a roof.
   double fraction_of_roof = 0;
 };
 
@@ -54,8 +54,8 @@ struct ModelResult {
 std::int64_t context_of(const std::vector<ModelTest>& tests);
 
 /// Runs the tests in their order, each `repetitions` times after one run that is not counted, with token ids
-/// that are random and the same each time. `read_roof` is called before and after each test; `progress` after
-/// each step.
+/// that are random and the same each time. `read_roof` is called before and after each test, if there is one;
+/// `progress` after each step.
 Result<std::vector<ModelResult>> measure_model(Engine& engine, const ModelRun& run,
                                                const std::vector<ModelTest>& tests, int repetitions,
                                                const std::function<Roof()>& read_roof,

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 namespace eider::bench {
@@ -12,7 +13,7 @@ std::string number(double value) {
 }
 
 std::string percent(double share) {
-  return fmt::format("{:.0f} %", 100 * share);
+  return std::isfinite(share) ? fmt::format("{:.0f} %", 100 * share) : "-";
 }
 
 double rounded(double value) {

@@ -9,7 +9,7 @@ namespace eider::bench {
 
 /// Three or four digits, as in "812", "81.2" and "8.12".
 std::string number(double value);
-/// "61 %"
+/// "61 %"; "-" where it is not known
 std::string percent(double share);
 
 /// Five digits: more would be noise.

@@ -73,79 +73,27 @@ std::string size_text(std::int64_t bytes) {
   return mib >= 1024 ? fmt::format("{:.2f} GiB", mib / 1024) : fmt::format("{:.2f} MiB", mib);
 }
 
+const char* attention_name(const AttentionCase& attention) {
+  return attention.tokens == 1 ? "decode" : "prefill";
+}
+
+const char* kv_type_name(KvType type) {
+  return type == KvType::kF16 ? "F16" : "F32";
+}
+
 ordered_json roof_json(const Roof& roof) {
+  if (roof.memory_read == 0) return nullptr;
   return {{"memory_read_gb_s", rounded(roof.memory_read)},
           {"cache_read_gb_s", rounded(roof.cache_read)},
           {"fp32_gop_s", rounded(roof.fp32)},
           {"int8_gop_s", rounded(roof.int8)}};
 }
 
-}  // namespace
-
-std::vector<Table> machine_tables(const HostInfo& host, const MachineReport& report) {
-  Table machine{"Machine", {{"what", false}, {"is", false}}, {}};
-  machine.rows = {
-      {"cpu", host.cpu},
-      {"caches", fmt::format("L1d {}, L2 {} a core, L3 {} (as the system tells)", cache_size(host.l1d_bytes),
-                             cache_size(host.l2_bytes), cache_size(host.l3_bytes))},
-      {"huge pages", host.huge_pages},
-      {"instruction sets", fmt::format("{}", fmt::join(host.isas, ", "))}};
-  return {machine, bandwidth_table(report), peak_table(report), thread_table(report)};
-}
-
-Table kernel_table(const std::vector<KernelResult>& results) {
-  Table table{"Kernels",
-              {{"kernel", false},
-               {"format", false},
-               {"rows"},
-               {"columns"},
-               {"tokens"},
-               {"isa", false},
-               {"threads"},
-               {"weights from", false},
-               {"GB/s"},
-               {"Gweights/s"},
-               {"Gop/s"},
-               {"roof"}},
-              {}};
-  for (const KernelResult& result : results) {
-    const KernelCase& kernel = result.kernel;
-    table.rows.push_back(
-        {kernel.tokens == 1 ? "gemv" : "gemm", format_name(kernel.format), std::to_string(result.rows),
-         std::to_string(kernel.columns), std::to_string(kernel.tokens), result.isa,
-         std::to_string(result.threads), kernel.cold ? "memory" : "L2 cache", number(result.gb_s()),
-         number(result.gweights_s()), number(result.gop_s()), percent(result.fraction_of_roof)});
-  }
-  return table;
-}
-
-Table model_table(const std::vector<ModelResult>& results) {
-  Table table{"",
-              {{"model", false},
-               {"size"},
-               {"params"},
-               {"backend", false},
-               {"threads"},
-               {"n_ubatch"},
-               {"test"},
-               {"t/s"},
-               {"MB/token"},
-               {"roof"}},
-              {}};
-  for (const ModelResult& result : results)
-    table.rows.push_back({result.run.model, size_text(result.run.weight_bytes),
-                          parameter_text(result.run.parameters), result.run.backend,
-                          std::to_string(result.run.threads), std::to_string(result.run.max_batch_tokens),
-                          result.test.name(), with_spread(result.tok_s), number(result.bytes_per_token / 1e6),
-                          percent(result.fraction_of_roof)});
-  return table;
-}
-
-ordered_json machine_json(const HostInfo& host, const MachineReport* report) {
+ordered_json machine_json(const HostInfo& host, const std::optional<MachineReport>& report) {
   ordered_json machine = {
       {"cpu", host.cpu},           {"l1d_bytes", host.l1d_bytes},   {"l2_bytes", host.l2_bytes},
       {"l3_bytes", host.l3_bytes}, {"huge_pages", host.huge_pages}, {"instruction_sets", host.isas}};
-  if (report == nullptr) return machine;
+  if (!report) return machine;
   auto& bandwidth = machine["bandwidth"] = ordered_json::array();
   for (const auto& row : report->bandwidth)
     bandwidth.push_back({{"access", access_name(row.access)},
@@ -191,6 +139,29 @@ ordered_json kernel_json(const std::vector<KernelResult>& results) {
   return list;
 }
 
+ordered_json attention_json(const std::vector<AttentionResult>& results) {
+  auto list = ordered_json::array();
+  for (const AttentionResult& result : results) {
+    const AttentionCase& c = result.attention;
+    list.push_back({{"kernel", attention_name(c)},
+                    {"kv_type", kv_type_name(c.kv_type)},
+                    {"heads", c.shape.heads},
+                    {"kv_heads", c.shape.kv_heads},
+                    {"head_dim", c.shape.head_dim},
+                    {"tokens", c.tokens},
+                    {"position", c.position},
+                    {"isa", result.isa},
+                    {"threads", result.threads},
+                    {"cache", "cold"},
+                    {"gb_s", rounded(result.gb_s())},
+                    {"gop_s", rounded(result.gop_s())},
+                    {"layers_s", rounded_list(result.layers_s.values())},
+                    {"fraction_of_roof", rounded(result.fraction_of_roof)},
+                    {"roof", roof_json(result.roof)}});
+  }
+  return list;
+}
+
 ordered_json model_json(const std::vector<ModelResult>& results) {
   auto list = ordered_json::array();
   for (const ModelResult& result : results)
@@ -213,6 +184,107 @@ ordered_json model_json(const std::vector<ModelResult>& results) {
                     {"model_size", result.run.weight_bytes},
                     {"model_n_params", result.run.parameters}});
   return list;
+}
+
+}  // namespace
+
+Table host_table(const HostInfo& host) {
+  Table machine{"Machine", {{"what", false}, {"is", false}}, {}};
+  machine.rows = {
+      {"cpu", host.cpu},
+      {"caches", fmt::format("L1d {}, L2 {} a core, L3 {} (as the system tells)", cache_size(host.l1d_bytes),
+                             cache_size(host.l2_bytes), cache_size(host.l3_bytes))},
+      {"huge pages", host.huge_pages},
+      {"instruction sets", fmt::format("{}", fmt::join(host.isas, ", "))}};
+  return machine;
+}
+
+std::vector<Table> machine_tables(const MachineReport& report) {
+  return {bandwidth_table(report), peak_table(report), thread_table(report)};
+}
+
+Table kernel_table(const std::vector<KernelResult>& results) {
+  Table table{"Kernels",
+              {{"kernel", false},
+               {"format", false},
+               {"rows"},
+               {"columns"},
+               {"tokens"},
+               {"isa", false},
+               {"threads"},
+               {"weights from", false},
+               {"GB/s"},
+               {"Gweights/s"},
+               {"Gop/s"},
+               {"roof"}},
+              {}};
+  for (const KernelResult& result : results) {
+    const KernelCase& kernel = result.kernel;
+    table.rows.push_back(
+        {kernel.tokens == 1 ? "gemv" : "gemm", format_name(kernel.format), std::to_string(result.rows),
+         std::to_string(kernel.columns), std::to_string(kernel.tokens), result.isa,
+         std::to_string(result.threads), kernel.cold ? "memory" : "L2 cache", number(result.gb_s()),
+         number(result.gweights_s()), number(result.gop_s()), percent(result.fraction_of_roof)});
+  }
+  return table;
+}
+
+Table attention_table(const std::vector<AttentionResult>& results) {
+  Table table{"Attention of one layer",
+              {{"kernel", false},
+               {"KV", false},
+               {"heads"},
+               {"KV heads"},
+               {"head_dim"},
+               {"tokens"},
+               {"at position"},
+               {"isa", false},
+               {"threads"},
+               {"us"},
+               {"GB/s"},
+               {"Gop/s"},
+               {"roof"}},
+              {}};
+  for (const AttentionResult& result : results) {
+    const AttentionCase& c = result.attention;
+    table.rows.push_back({attention_name(c), kv_type_name(c.kv_type), std::to_string(c.shape.heads),
+                          std::to_string(c.shape.kv_heads), std::to_string(c.shape.head_dim),
+                          std::to_string(c.tokens), std::to_string(c.position), result.isa,
+                          std::to_string(result.threads), number(1e6 / result.layers_s.median()),
+                          number(result.gb_s()), number(result.gop_s()), percent(result.fraction_of_roof)});
+  }
+  return table;
+}
+
+Table model_table(const std::vector<ModelResult>& results) {
+  Table table{"",
+              {{"model", false},
+               {"size"},
+               {"params"},
+               {"backend", false},
+               {"threads"},
+               {"n_ubatch"},
+               {"test"},
+               {"t/s"},
+               {"MB/token"},
+               {"roof"}},
+              {}};
+  for (const ModelResult& result : results)
+    table.rows.push_back({result.run.model, size_text(result.run.weight_bytes),
+                          parameter_text(result.run.parameters), result.run.backend,
+                          std::to_string(result.run.threads), std::to_string(result.run.max_batch_tokens),
+                          result.test.name(), with_spread(result.tok_s), number(result.bytes_per_token / 1e6),
+                          percent(result.fraction_of_roof)});
+  return table;
+}
+
+ordered_json results_json(const Results& results) {
+  ordered_json json = {{"machine", machine_json(results.host, results.machine)},
+                       {"kernels", kernel_json(results.kernels)},
+                       {"attention", attention_json(results.attention)},
+                       {"models", model_json(results.models)}};
+  if (results.ab) json["ab"] = ab_json(results.ab_sides, *results.ab);
+  return json;
 }
 
 }  // namespace eider::bench

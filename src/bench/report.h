@@ -2,8 +2,11 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <vector>
 
+#include "bench/ab_report.h"
+#include "bench/attention_bench.h"
 #include "bench/host_info.h"
 #include "bench/kernel_bench.h"
 #include "bench/machine_bench.h"
@@ -12,13 +15,25 @@
 
 namespace eider::bench {
 
-std::vector<Table> machine_tables(const HostInfo& host, const MachineReport& report);
+/// Everything that one run of `eider bench` measured; what it did not is empty.
+struct Results {
+  HostInfo host;
+  std::optional<MachineReport> machine;
+  std::vector<KernelResult> kernels;
+  std::vector<AttentionResult> attention;
+  std::vector<ModelResult> models;
+  AbSides ab_sides;
+  std::optional<AbReport> ab;
+};
+
+Table host_table(const HostInfo& host);
+std::vector<Table> machine_tables(const MachineReport& report);
 Table kernel_table(const std::vector<KernelResult>& results);
+Table attention_table(const std::vector<AttentionResult>& results);
 Table model_table(const std::vector<ModelResult>& results);
 
-/// Numbers have at most five digits. `report` may be null: then only what the machine is.
-nlohmann::ordered_json machine_json(const HostInfo& host, const MachineReport* report);
-nlohmann::ordered_json kernel_json(const std::vector<KernelResult>& results);
-nlohmann::ordered_json model_json(const std::vector<ModelResult>& results);
+/// {"machine", "kernels", "attention", "models", and "ab" where sides were compared}. Numbers have at most
+/// five digits.
+nlohmann::ordered_json results_json(const Results& results);
 
 }  // namespace eider::bench

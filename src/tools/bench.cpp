@@ -1,10 +1,15 @@
 // `eider bench`: measures the machine, kernels and whole models, and says how near they come to each other.
+#include <fmt/chrono.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cmath>
+#include <cstring>
+#include <ctime>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -13,6 +18,7 @@
 #include "backend/cpu/cpu_backend.h"
 #include "bench/compare.h"
 #include "bench/host_info.h"
+#include "bench/html_report.h"
 #include "bench/kernel_bench.h"
 #include "bench/machine_bench.h"
 #include "bench/model_bench.h"
@@ -38,6 +44,23 @@ struct Subject {
   std::optional<SyntheticSpec> synthetic;
 };
 
+/// Whether a report can be written there, without changing what is there.
+Status open_for_writing(const std::string& path) {
+  if (std::ofstream(path, std::ios::app)) return {};
+  return error("{}: cannot be written: {}", path, std::strerror(errno));
+}
+
+Status write_html(const Results& results, const std::string& path) {
+  const std::time_t now = std::time(nullptr);
+  std::tm local{};
+  localtime_r(&now, &local);
+  std::ofstream file(path, std::ios::binary);
+  file << html_report(results, fmt::format("{:%Y-%m-%d %H:%M}", local));
+  file.close();
+  if (!file) return error("{}: cannot be written: {}", path, std::strerror(errno));
+  return {};
+}
+
 class Bench {
  public:
   Bench(const BenchFlags& flags, const std::optional<AbCommands>& ab, const Terminal& terminal)
@@ -54,27 +77,11 @@ class Bench {
     const std::vector<Subject> subjects = list_subjects();
     if (flags_.write) return write(subjects.front());
     if (!flags_.compare.empty()) return compare_files();
-    if (ab_) return compare_sides();
-    nlohmann::ordered_json json = {{"machine", machine_json(host_, nullptr)},
-                                   {"kernels", nlohmann::ordered_json::array()},
-                                   {"models", nlohmann::ordered_json::array()}};
-    if (flags_.machine || (!flags_.kernels && subjects.empty())) {
-      EIDER_TRY(const MachineReport report, measure_machine());
-      json["machine"] = machine_json(host_, &report);
-      for (const Table& table : machine_tables(host_, report)) EIDER_TRY_STATUS(show(table));
-    }
-    if (flags_.kernels) {
-      EIDER_TRY(const std::vector<KernelResult> results, measure_kernels());
-      json["kernels"] = kernel_json(results);
-      EIDER_TRY_STATUS(show(kernel_table(results)));
-    }
-    if (!subjects.empty()) {
-      std::vector<ModelResult> results;
-      for (const Subject& subject : subjects) EIDER_TRY_STATUS(measure(subject, results));
-      json["models"] = model_json(results);
-      EIDER_TRY_STATUS(show(model_table(results)));
-    }
-    EIDER_TRY_STATUS(show_json(json));
+    if (flags_.html) EIDER_TRY_STATUS(open_for_writing(*flags_.html));  // a wrong path shows before the work
+    Results results{.host = host_};
+    EIDER_TRY_STATUS(ab_ ? compare_sides(results) : measure(subjects, results));
+    EIDER_TRY_STATUS(show_json(results_json(results)));
+    if (flags_.html) EIDER_TRY_STATUS(write_html(results, *flags_.html));
     return kExitSuccess;
   }
 
@@ -119,18 +126,29 @@ class Bench {
     return kExitSuccess;
   }
 
-  Result<int> compare_sides() {
+  Status compare_sides(Results& results) {
     ThreadPool pool(machine_.default_threads());
     EIDER_TRY(const PagedMemory memory, PagedMemory::create(cold_bytes(), Pages::kHuge, pool));
-    EIDER_TRY(const AbReport report,
+    results.ab_sides = ab_->sides;
+    EIDER_TRY(results.ab,
               run_ab(
                   *ab_, static_cast<int>(flags_.pairs),
                   [&] { return measure_memory_read(memory, machine_, pool); }, terminal_, interrupt_));
-    for (const Table& table : ab_tables(ab_->sides, report)) EIDER_TRY_STATUS(show(table));
-    const nlohmann::ordered_json json = {{"machine", machine_json(host_, nullptr)},
-                                         {"ab", ab_json(ab_->sides, report)}};
-    EIDER_TRY_STATUS(show_json(json));
-    return kExitSuccess;
+    return show(ab_table(ab_->sides, *results.ab));
+  }
+
+  /// Everything that is asked for, each table as soon as it is there.
+  Status measure(const std::vector<Subject>& subjects, Results& results) {
+    if (flags_.machine || (!flags_.kernels && subjects.empty())) {
+      EIDER_TRY(results.machine, measure_machine());
+      EIDER_TRY_STATUS(show(host_table(host_)));
+      for (const Table& table : machine_tables(*results.machine)) EIDER_TRY_STATUS(show(table));
+    }
+    if (flags_.kernels) EIDER_TRY_STATUS(measure_kernels(results.kernels, results.attention));
+    if (!results.kernels.empty()) EIDER_TRY_STATUS(show(kernel_table(results.kernels)));
+    if (!results.attention.empty()) EIDER_TRY_STATUS(show(attention_table(results.attention)));
+    for (const Subject& subject : subjects) EIDER_TRY_STATUS(measure(subject, results.models));
+    return subjects.empty() ? Status() : show(model_table(results.models));
   }
 
   Result<MachineReport> measure_machine() {
@@ -140,35 +158,52 @@ class Bench {
     return bench::measure_machine(machine_, host_, options, draw(bar));
   }
 
-  Result<std::vector<KernelResult>> measure_kernels() {
-    std::vector<std::string> isas = host_.isas;
-    if (flags_.engine.isa) isas = {*flags_.engine.isa};
+  std::vector<KernelCase> product_cases() const {
     std::vector<KernelCase> cases;
-    const std::vector<Format> formats =
-        flags_.formats.empty() ? std::vector(std::begin(kAllFormats), std::end(kAllFormats)) : flags_.formats;
+    std::vector<Format> formats = flags_.formats;
+    if (formats.empty() && flags_.heads.empty())
+      formats.assign(std::begin(kAllFormats), std::end(kAllFormats));
     for (const Format format : formats)
       for (const auto& [rows, columns] : flags_.shapes)
         for (const std::int64_t tokens : flags_.tokens)
           for (const bool cold : {true, false}) cases.push_back({format, rows, columns, tokens, cold});
+    return cases;
+  }
 
-    std::vector<KernelResult> results;
+  std::vector<AttentionCase> attention_cases() const {
+    std::vector<AttentionCase> cases;
+    std::vector<HeadShape> shapes = flags_.heads;
+    if (shapes.empty() && flags_.formats.empty()) shapes = {{32, 8, 128}};  // of Qwen3-4B
+    for (const HeadShape& shape : shapes)
+      for (const KvType type : {KvType::kF16, KvType::kF32})
+        for (const auto& [tokens, position] : {std::pair{1, 4096}, std::pair{512, 0}, std::pair{512, 4096}})
+          cases.push_back({shape, type, tokens, position});
+    return cases;
+  }
+
+  /// Products and attention, each with every number of threads and every instruction set.
+  Status measure_kernels(std::vector<KernelResult>& products, std::vector<AttentionResult>& attention) {
+    std::vector<std::string> isas = host_.isas;
+    if (flags_.engine.isa) isas = {*flags_.engine.isa};
+    const auto samples = static_cast<int>(flags_.repetitions);
     for (const std::int64_t threads : threads_) {
       ThreadPool pool(static_cast<int>(threads));
       EIDER_TRY(const PagedMemory memory, PagedMemory::create(cold_bytes(), Pages::kHuge, pool));
       for (const std::string& isa : isas) {
-        const host::Kernels* kernels = cpu_kernels(machine_, isa);
-        if (kernels == nullptr)
-          return error("--isa: '{}' is not one that this machine and this build have: {}", isa,
-                       fmt::join(host_.isas, ", "));
+        EIDER_TRY(const std::unique_ptr<Backend> backend,
+                  make_cpu_backend(pool, machine_, isa).context("--isa"));
         ProgressBar bar(terminal_, fmt::format("kernels, {}", isa));
-        EIDER_TRY(std::vector<KernelResult> measured,
-                  bench::measure_kernels({*kernels, pool, memory, host_.l2_bytes}, cases,
-                                         static_cast<int>(flags_.repetitions), read_roof(memory, isa, pool),
-                                         draw(bar)));
-        std::ranges::move(measured, std::back_inserter(results));
+        EIDER_TRY(std::vector<KernelResult> some_products,
+                  bench::measure_kernels({*cpu_kernels(machine_, isa), pool, memory, host_.l2_bytes},
+                                         product_cases(), samples, read_roof(memory, isa, pool), draw(bar)));
+        std::ranges::move(some_products, std::back_inserter(products));
+        EIDER_TRY(std::vector<AttentionResult> some_attention,
+                  measure_attention({*backend, isa, pool.size(), memory}, attention_cases(), samples,
+                                    read_roof(memory, isa, pool), draw(bar)));
+        std::ranges::move(some_attention, std::back_inserter(attention));
       }
     }
-    return results;
+    return {};
   }
 
   /// Every number of threads and of rows of a step, each with an engine of its own.
@@ -177,10 +212,14 @@ class Bench {
       EngineFlags engine_flags = flags_.engine;
       engine_flags.threads = static_cast<int>(threads);
       EIDER_TRY(const Compute compute, create_compute(engine_flags, machine_));
-      EIDER_TRY(const PagedMemory memory, PagedMemory::create(cold_bytes(), Pages::kHuge, *compute.pool));
-      const std::string isa = flags_.engine.isa.value_or(host_.isas.empty() ? "" : host_.isas.front());
+      std::optional<PagedMemory> memory;
+      std::function<Roof()> roof;
+      if (!flags_.no_roof) {
+        EIDER_TRY(memory, PagedMemory::create(cold_bytes(), Pages::kHuge, *compute.pool));
+        roof = read_roof(*memory, flags_.engine.isa.value_or(host_.isas.front()), *compute.pool);
+      }
       for (const std::int64_t batch : flags_.batches)
-        EIDER_TRY_STATUS(measure(subject, compute, batch, read_roof(memory, isa, *compute.pool), results));
+        EIDER_TRY_STATUS(measure(subject, compute, batch, roof, results));
     }
     return {};
   }

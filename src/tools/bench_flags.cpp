@@ -94,6 +94,19 @@ Status parse_matrix(const std::string& text, std::vector<std::pair<std::int64_t,
   return {};
 }
 
+Status parse_heads(const std::string& text, std::vector<bench::HeadShape>& list) {
+  constexpr std::int64_t kMost = 1024;
+  const std::vector<std::string> parts = split(text, 'x');
+  const std::vector<std::string> counts = split(parts.front(), ':');
+  const auto heads = parse_integer(counts.front(), 1, kMost),
+             kv_heads = parse_integer(counts.back(), 1, kMost);
+  const auto head_dim = parse_integer(parts.back(), 1, kMost);
+  if (parts.size() != 2 || counts.size() != 2 || !heads || !kv_heads || !head_dim || *heads % *kv_heads != 0)
+    return error("HEADS:KV_HEADSxHEAD_DIM, as in 32:8x128, heads a multiple of KV heads");
+  list.push_back({*heads, *kv_heads, *head_dim});
+  return {};
+}
+
 Status parse_output(const std::string& text, BenchFlags& flags) {
   flags.json = text == "json";
   if (text == "csv")
@@ -175,7 +188,8 @@ Examples:
   eider bench --machine --kernels -m model.gguf --json         everything, for programs
   eider bench -m model.gguf --ab "-t 1" "-t 2"                 which is faster, and how sure that is
   eider bench --ab "-m model.gguf -p 0" "cmd:llama-bench -m model.gguf -p 0 -r 3 -o json"
-  eider bench --compare monday.json tuesday.json)";
+  eider bench --compare monday.json tuesday.json
+  eider bench --machine --kernels -m model.gguf -d 0,1024,4096 --html report.html)";
 
 }  // namespace
 
@@ -202,8 +216,9 @@ void check_bench_flags(const BenchFlags& flags) {
     refuse("--write", "measures nothing; write first, then measure the file");
   if (!flags.ab.empty() && measures_here)
     refuse("--ab", "compares models only, without --machine and --kernels");
-  if (!flags.compare.empty() && (measures_here || flags.write || !flags.ab.empty()))
+  if (!flags.compare.empty() && (measures_here || flags.write || flags.html || !flags.ab.empty()))
     refuse("--compare", "measures nothing: it reads two earlier results");
+  if (flags.write && flags.html) refuse("--html", "not with --write, which measures nothing");
   if (models && flags.tests().empty()) refuse("--n-prompt", "with -p 0 and -n 0 there is nothing to measure");
   if (flags.layers > 0 && flags.synthetic.empty() && flags.ab.empty())
     refuse("--layers", "only --synthetic models can be cut");
@@ -219,7 +234,8 @@ void add_bench_flags(CLI::App& command, BenchFlags& flags) {
   flags.shapes = {{9728, 2560}, {2560, 9728}};  // the feed-forward matrices of Qwen3-4B
 
   command.add_flag("--machine", flags.machine, "Measures the machine itself (without other wishes: this)");
-  command.add_flag("--kernels", flags.kernels, "Measures products by format, shape and instruction set");
+  command.add_flag("--kernels", flags.kernels,
+                   "Measures products and attention by format, shape and instruction set");
   add_model_flags(command, flags);
   add_list_flag(command, "--format", "NAME,...", flags.formats, parse_format,
                 "Of synthetic models [q8_0] and kernels [all]: " + format_names());
@@ -227,6 +243,9 @@ void add_bench_flags(CLI::App& command, BenchFlags& flags) {
                 "Rows and columns of weights [9728x2560,2560x9728]")
       ->group(kKernels);
   add_integers_flag(command, "--tokens", flags.tokens, 1, 4096, "Tokens multiplied at a time [1,8,64,512]")
+      ->group(kKernels);
+  add_list_flag(command, "--heads", "H:KVxD,...", flags.heads, parse_heads,
+                "Query heads, KV heads and head_dim of attention [32:8x128; none where --format is given]")
       ->group(kKernels);
   add_integer_flag(
       command, "-r,--repetitions", [&flags](std::int64_t n) { flags.repetitions = n; }, 1, 1000,
@@ -242,9 +261,12 @@ void add_bench_flags(CLI::App& command, BenchFlags& flags) {
       command, "--cold-mib",
       [&flags](std::int64_t n) { flags.cold_bytes = static_cast<std::size_t>(n) << 20; }, 8, kMostMib,
       "MiB that measurements of memory walk [4 times the last-level cache, 256 to 1024]");
+  command.add_flag("--no-roof", flags.no_roof, "Measures models without the roofs beside them: sooner done");
   add_comparison_flags(command, flags);
   const auto output = [&flags](const std::string& text) { return parse_output(text, flags); };
   add_value_flag(command, "-o,--output", "STYLE", output, "text, md, csv or json [text]");
+  add_text_flag(command, "--html", "FILE", flags.html,
+                "Also writes a page with pictures of what was measured");
   command.add_flag_callback(
       "--json", [&flags] { flags.json = true; }, "The same as -o json");
   command.footer(kFooter);

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/attention_bench.h"
 #include "bench/model_bench.h"
 #include "bench/table.h"
 #include "format/format.h"
@@ -37,8 +38,11 @@ struct BenchFlags {
   std::int64_t pairs = 10;                                    ///< of --ab
   std::vector<std::pair<std::int64_t, std::int64_t>> shapes;  ///< rows, columns of kernels
   std::vector<std::int64_t> tokens;                           ///< of kernels
+  std::vector<bench::HeadShape> heads;                        ///< of attention kernels
   std::optional<std::size_t> cold_bytes;
+  bool no_roof = false;  ///< models only
 
+  std::optional<std::string> html;  ///< where the page goes
   bench::TableStyle style = bench::TableStyle::kText;
   bool json = false;
 

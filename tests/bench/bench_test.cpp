@@ -4,6 +4,8 @@
 #include <cmath>
 
 #include "backend/cpu/cpu_backend.h"
+#include "bench/attention_bench.h"
+#include "bench/html.h"
 #include "bench/kernel_bench.h"
 #include "bench/machine_bench.h"
 #include "bench/model_bench.h"
@@ -202,6 +204,49 @@ TEST(KernelBench, MeasuresEveryFormatHotAndCold) {
   EXPECT_FALSE(measure_kernels(setup, {odd}, 1, read_roof, kOn).ok());
   const KernelCase large{Format::kF32, 4096, 1024, 1, true};
   EXPECT_FALSE(measure_kernels(setup, {large}, 1, read_roof, kOn).ok());
+}
+
+TEST(AttentionBench, CountsWhatAStepReadsAndComputes) {
+  const AttentionCase decode{{8, 2, 64}, KvType::kF16, 1, 99};
+  EXPECT_DOUBLE_EQ(decode.work().bytes,
+                   100 * 2 * 64 * 2 * 2);  // positions, KV heads, dimensions, K and V, bytes
+  EXPECT_DOUBLE_EQ(decode.work().fp32_ops, 8 * 64 * 100 * 4);
+  const AttentionCase prefill{{8, 2, 64}, KvType::kF32, 3, 10};
+  EXPECT_DOUBLE_EQ(prefill.work().bytes, 13 * 2 * 64 * 2 * 4);
+  EXPECT_DOUBLE_EQ(prefill.work().fp32_ops, 8 * 64 * (11 + 12 + 13) * 4);
+}
+
+TEST(AttentionBench, MeasuresDecodeAndPrefill) {
+  const Machine machine = detect_machine();
+  ThreadPool pool(2);
+  const auto memory = PagedMemory::create(8 * kMiB, Pages::kHuge, pool);
+  ASSERT_TRUE(memory.ok());
+  const auto backend = std::move(make_cpu_backend(pool, machine, cpu_isas(machine).front())).value();
+  const AttentionSetup setup{*backend, "x", 2, *memory};
+  const std::vector<AttentionCase> cases = {{{4, 2, 64}, KvType::kF16, 1, 300},
+                                            {{4, 2, 64}, KvType::kF32, 1, 300},
+                                            {{3, 1, 40}, KvType::kF16, 20, 0},
+                                            {{4, 4, 32}, KvType::kF32, 20, 200}};
+  const auto read_roof = [] { return Roof{1, 1, 1, 1}; };
+  const auto results = measure_attention(setup, cases, 2, read_roof, kOn);
+  ASSERT_TRUE(results.ok()) << results.error().message();
+  ASSERT_EQ(results->size(), cases.size());
+  for (const AttentionResult& result : *results) {
+    EXPECT_EQ(result.layers_s.values().size(), 2U);
+    EXPECT_GT(result.gop_s(), 0);
+    EXPECT_NEAR(result.fraction_of_roof, std::max(result.gb_s(), result.gop_s()),
+                1e-9 * result.fraction_of_roof);
+  }
+  const AttentionCase large{{64, 64, 128}, KvType::kF32, 1, 5000};
+  EXPECT_FALSE(measure_attention(setup, {large}, 1, read_roof, kOn).ok());
+}
+
+TEST(Html, TextMeansItself) {
+  EXPECT_EQ(html_escape("<b>\"a\" & 'c'</b>"), "&lt;b&gt;&quot;a&quot; &amp; &#39;c&#39;&lt;/b&gt;");
+  const std::string table = html_table({"<title>", {{"<x>", false}, {"n"}}, {{"a&b", "1"}}});
+  EXPECT_NE(table.find("<caption>&lt;title&gt;</caption>"), std::string::npos) << table;
+  EXPECT_NE(table.find("<td>a&amp;b</td><td class=\"number\">1</td>"), std::string::npos) << table;
+  EXPECT_EQ(table.find("<details>"), std::string::npos);
 }
 
 TEST(ModelBench, RunsEveryTestAtItsDepth) {
