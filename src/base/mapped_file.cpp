@@ -43,14 +43,16 @@ Result<MappedFile> MappedFile::open(const std::string& path) {
   if (!S_ISREG(status.st_mode)) return error("{}: is not a regular file", path);
 
   const auto size = static_cast<std::size_t>(status.st_size);
-  if (size == 0) return MappedFile(path, nullptr, 0);  // mmap refuses an empty range
+  const std::int64_t modified = std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
+  if (size == 0) return MappedFile(path, modified, nullptr, 0);  // mmap refuses an empty range
   void* data = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file.get(), 0);
   if (data == MAP_FAILED) return system_error(path, "map");
-  return MappedFile(path, static_cast<const std::byte*>(data), size);
+  return MappedFile(path, modified, static_cast<const std::byte*>(data), size);
 }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept
     : path_(std::move(other.path_)),
+      modified_(other.modified_),
       data_(std::exchange(other.data_, nullptr)),
       size_(std::exchange(other.size_, 0)) {}
 
@@ -58,6 +60,7 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
   if (this != &other) {
     MappedFile old(std::move(*this));
     path_ = std::move(other.path_);
+    modified_ = other.modified_;
     data_ = std::exchange(other.data_, nullptr);
     size_ = std::exchange(other.size_, 0);
   }

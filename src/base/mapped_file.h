@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 
@@ -23,12 +24,15 @@ class MappedFile {
   /// while mapped raises SIGBUS on access, as with every memory map.
   std::span<const std::byte> bytes() const { return {data_, size_}; }
   const std::string& path() const { return path_; }
+  /// When it was last written, in nanoseconds since 1970, as it was opened.
+  std::int64_t modified() const { return modified_; }
 
  private:
-  MappedFile(std::string path, const std::byte* data, std::size_t size)
-      : path_(std::move(path)), data_(data), size_(size) {}
+  MappedFile(std::string path, std::int64_t modified, const std::byte* data, std::size_t size)
+      : path_(std::move(path)), modified_(modified), data_(data), size_(size) {}
 
   std::string path_;
+  std::int64_t modified_ = 0;
   const std::byte* data_ = nullptr;
   std::size_t size_ = 0;
 };

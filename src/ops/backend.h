@@ -2,6 +2,7 @@
 // step, never per tile.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -21,6 +22,16 @@ struct CompileOptions {
   std::int64_t max_logit_rows = 1;  ///< most rows whose logits a step may want
   KvType kv_type = KvType::kF16;
   std::int64_t max_positions = 0;  ///< of a sequence; beyond them a step is right too, but may be slower
+  /// Where the plan's prepared weights lie, in the order of Backend::prepared_weights(); they must outlive
+  /// the executable. Empty: compile() prepares them itself.
+  std::vector<const std::byte*> prepared;
+};
+
+/// A weight that a backend reads in a form of its own.
+struct PreparedWeight {
+  const TensorView* weight = nullptr;
+  int layer = -1;          ///< of the operation that reads it
+  std::int64_t bytes = 0;  ///< of the prepared form
 };
 
 /// Sees each value right after the operation that made it: [rows, width] float or int32. For tests, dumps and
@@ -55,6 +66,13 @@ class Backend {
   /// The weights of `plan` that compile() copies into a form of its own and that no step reads where they
   /// are.
   virtual std::vector<const TensorView*> copied_weights(const Plan& plan) const = 0;
+  /// The weights of `plan` that no step reads as stored, each once, in the order in which a step reads them.
+  /// Empty for a backend without a form of its own.
+  virtual std::vector<PreparedWeight> prepared_weights(const Plan& /*plan*/) const { return {}; }
+  /// The version of that form: the same bytes come out wherever it is the same.
+  virtual std::uint32_t prepared_layout() const { return 0; }
+  /// Writes a weight's prepared form to `out`.
+  virtual void prepare(const TensorView& /*weight*/, std::byte* /*out*/) {}
   /// Bytes that compile() will take beside the plan's weights, copies of weights among them.
   virtual std::int64_t working_memory(const Plan& plan, const CompileOptions& options) const = 0;
   /// Barriers at which the backend's threads wait for one another in one step of one token whose logits are

@@ -52,7 +52,8 @@ Engine::Engine(Model model, Backend& backend, const EngineOptions& options)
   sequences_.reserve(rows);
 }
 
-Result<std::unique_ptr<Engine>> Engine::create(Model model, Backend& backend, const EngineOptions& options) {
+Result<std::unique_ptr<Engine>> Engine::create(Model model, Backend& backend, const EngineOptions& options,
+                                               std::shared_ptr<PreparedModel> prepared) {
   EngineOptions resolved = options;
   if (resolved.context == 0) resolved.context = model.max_position_embeddings;
   constexpr std::int64_t kMaxRows = std::int64_t{1} << 16;
@@ -67,6 +68,8 @@ Result<std::unique_ptr<Engine>> Engine::create(Model model, Backend& backend, co
   compile.max_logit_rows = resolved.max_logit_rows;
   compile.kv_type = resolved.kv_type;
   compile.max_positions = resolved.context;
+  if (prepared) compile.prepared = prepared->weights();
+  engine->prepared_ = std::move(prepared);
   EIDER_TRY(engine->executable_, backend.compile(engine->model_.plan, compile));
   for (const TensorView* copied : backend.copied_weights(engine->model_.plan))
     engine->model_.checkpoint->release(*copied);
@@ -82,6 +85,7 @@ Status Engine::forward(std::span<const Chunk> chunks, const Observer* observer) 
   }
   fill_step(chunks);
   executable_->run(step_, observer);
+  if (prepared_) EIDER_TRY_STATUS(prepared_->status());
   if (!all_finite(executable_->logits())) return describe_non_finite();
   for (const Chunk& chunk : chunks) chunk.session->append(chunk.tokens);
   logit_rows_ = static_cast<std::int64_t>(rows_wanted_.size());

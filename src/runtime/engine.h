@@ -13,6 +13,7 @@
 #include "model/model.h"
 #include "ops/backend.h"
 #include "runtime/kv_pool.h"
+#include "runtime/prepared_model.h"
 #include "runtime/session.h"
 
 namespace eider {
@@ -41,23 +42,27 @@ struct Chunk {
 /// Not thread-safe: one step at a time.
 class Engine {
  public:
-  /// Compiles the model's plan. `backend` must outlive the engine, and the engine its sessions. Fails on
-  /// sizes out of range (naming the flag) and where the backend does.
-  static Result<std::unique_ptr<Engine>> create(Model model, Backend& backend, const EngineOptions& options);
+  /// Compiles the model's plan. `backend` must outlive the engine, and the engine its sessions. `prepared`:
+  /// where the weights are in the backend's form; null: the backend makes it. Fails on sizes out of range
+  /// (naming the flag) and where the backend does.
+  static Result<std::unique_ptr<Engine>> create(Model model, Backend& backend, const EngineOptions& options,
+                                                std::shared_ptr<PreparedModel> prepared = nullptr);
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
   const Model& model() const { return model_; }
   /// As given, with the context filled in.
   const EngineOptions& options() const { return options_; }
+  /// May be null.
+  PreparedModel* prepared() const { return prepared_.get(); }
 
   Session new_session() { return Session(kv_pool_, options_.context); }
 
   /// One run of the plan over all chunks' tokens, each chunk appended to its session (a session appears
   /// once). Fails, leaving the sessions' lengths as they were: a context overflow, more rows than the options
-  /// allow, a token outside the vocabulary, or logits that are not finite (the step is then run again with
-  /// checks, and the error names the first layer and operation that made one). Allocates nothing but, rarely,
-  /// a slab of KV blocks.
+  /// allow, a token outside the vocabulary, prepared weights that turned out to be damaged, or logits that
+  /// are not finite (the step is then run again with checks, and the error names the first layer and
+  /// operation that made one). Allocates nothing but, rarely, a slab of KV blocks.
   Status forward(std::span<const Chunk> chunks, const Observer* observer = nullptr);
 
   /// Row `index` of the last forward()'s logits, chunks in order: [vocab_size].
@@ -80,6 +85,7 @@ class Engine {
   Model model_;
   EngineOptions options_;
   KvPool kv_pool_;
+  std::shared_ptr<PreparedModel> prepared_;
   std::unique_ptr<Executable> executable_;
   std::int64_t logit_rows_ = 0;
   // The step's rows; room for max_batch_tokens.

@@ -246,8 +246,9 @@ class Bench {
       return error("{}: a context of {} {}, but {} of memory is free", run.model, options.context,
                    describe(needs), format_bytes(detect_machine().available_memory));
 
-    EIDER_TRY(const std::unique_ptr<Engine> engine,
-              load_engine(std::move(model), *compute.backend, options, terminal_, interrupt_));
+    EIDER_TRY(const std::unique_ptr<Engine> engine, load_engine(std::move(model), *compute.backend, options,
+                                                                flags_.engine.cache, terminal_, interrupt_));
+    finish_cache(*engine, terminal_, interrupt_);  // writing would disturb what is measured
     ProgressBar bar(terminal_, run.model);
     EIDER_TRY(std::vector<ModelResult> measured,
               measure_model(*engine, run, tests, static_cast<int>(flags_.repetitions), roof, draw(bar))

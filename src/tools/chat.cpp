@@ -167,8 +167,8 @@ Result<int> chat(const ChatFlags& flags, const Terminal& terminal) {
   if (flags.verbose)
     terminal.note(fmt::format("{} threads; a context of {} {}", compute.pool->size(), options.context,
                               describe(memory_needs(model, *compute.backend, options))));
-  EIDER_TRY(const std::unique_ptr<Engine> engine,
-            load_engine(std::move(model), *compute.backend, options, terminal, *interrupt));
+  EIDER_TRY(const std::unique_ptr<Engine> engine, load_engine(std::move(model), *compute.backend, options,
+                                                              flags.engine.cache, terminal, *interrupt));
   if (interrupt->interrupted()) return kExitInterrupted;
   interrupt.reset();  // from here on there is one for each answer
 
@@ -185,7 +185,10 @@ Result<int> chat(const ChatFlags& flags, const Terminal& terminal) {
     terminal.note(fmt::format("seed: {}", *state.sampling.seed));
   }
   if (input.interactive()) terminal.note("/help lists the commands and keys, Ctrl-D leaves");
-  return ChatLoop(std::move(state), *engine, input, terminal, flags.verbose).run();
+  const Result<int> code = ChatLoop(std::move(state), *engine, input, terminal, flags.verbose).run();
+  const InterruptGuard at_end;
+  if (code.ok()) finish_cache(*engine, terminal, at_end);
+  return code;
 }
 
 constexpr const char* kExamples = R"(Examples:

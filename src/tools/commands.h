@@ -26,5 +26,7 @@ void add_inspect_command(CLI::App& program, Action& action);
 void add_perplexity_command(CLI::App& program, Action& action);
 void add_tokenize_command(CLI::App& program, Action& action);
 void add_bench_command(CLI::App& program, Action& action);
+void add_prepare_command(CLI::App& program, Action& action);
+void add_cache_command(CLI::App& program, Action& action);
 
 }  // namespace eider

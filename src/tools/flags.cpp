@@ -11,6 +11,7 @@
 namespace eider {
 namespace {
 
+constexpr const char* kCacheGroup = "Weight cache";
 constexpr const char* kSamplingGroup = "Sampling (in the order of --samplers)";
 
 /// The whole of `text` as a number, or nothing.
@@ -47,6 +48,24 @@ Status parse_logit_bias(const std::string& text, std::map<TokenId, float>& biase
     }
   }
   return error("a token id, + or -, and a number, as in 15043+1.5");
+}
+
+/// "20G", "512M", "1.5T", "4096": bytes, in powers of 1024.
+Status parse_size(const std::string& text, std::optional<std::int64_t>& bytes) {
+  constexpr std::string_view kUnits = "KMGT";
+  std::string_view digits = text;
+  double unit = 1;
+  if (const std::size_t power = digits.empty() ? kUnits.npos : kUnits.find(digits.back());
+      power != kUnits.npos) {
+    unit = std::ldexp(1.0, 10 * static_cast<int>(power + 1));
+    digits.remove_suffix(1);
+  }
+  constexpr double kMost = 1e15;
+  const auto number = parse_number<double>(digits);
+  if (!number || !(*number >= 0 && *number * unit <= kMost))
+    return error("a size in bytes, or with K, M, G or T, as in 20G");
+  bytes = static_cast<std::int64_t>(*number * unit);
+  return {};
 }
 
 Status parse_kv_type(const std::string& text, KvType& type) {
@@ -116,11 +135,15 @@ void add_context_flag(CLI::App& command, EngineFlags& flags) {
       ->group(kEngineGroup);
 }
 
-void add_engine_flags(CLI::App& command, EngineFlags& flags) {
+void add_threads_flag(CLI::App& command, EngineFlags& flags) {
   add_integer_flag(
       command, "-t,--threads", [&flags](std::int64_t n) { flags.threads = static_cast<int>(n); }, 1,
       kMaxThreads, "Threads [the physical cores that this process may use]")
       ->group(kEngineGroup);
+}
+
+void add_engine_flags(CLI::App& command, EngineFlags& flags) {
+  add_threads_flag(command, flags);
   add_integer_flag(
       command, "--ubatch-size", [&flags](std::int64_t n) { flags.max_batch_tokens = n; }, 1, kMaxBatchTokens,
       fmt::format("(-ub) Most prompt tokens computed at once [{}]", flags.max_batch_tokens))
@@ -149,6 +172,30 @@ void add_backend_flags(CLI::App& command, EngineFlags& flags) {
   add_value_flag(command, "--isa", "NAME", keep_isa,
                  "Instruction set of the cpu backend; --version lists them [the best that this machine has]")
       ->group(kEngineGroup);
+  command.add_flag("--no-weight-cache", flags.cache.off, "Neither reads nor keeps prepared weights")
+      ->group(kCacheGroup);
+  add_cache_flags(command, flags.cache);
+}
+
+void add_cache_directory_flag(CLI::App& command, CacheFlags& flags) {
+  const auto keep = [&flags](const std::string& text) -> Status {
+    if (text.empty()) return error("the path of a directory");
+    flags.directory = text;
+    return {};
+  };
+  add_value_flag(command, "--weight-cache", "DIR", keep,
+                 "Where prepared weights are kept [~/.cache/eider/prepared, or below $XDG_CACHE_HOME]")
+      ->group(kCacheGroup);
+}
+
+void add_cache_flags(CLI::App& command, CacheFlags& flags) {
+  add_cache_directory_flag(command, flags);
+  add_value_flag(
+      command, "--cache-size", "SIZE",
+      [&flags](const std::string& text) { return parse_size(text, flags.budget); },
+      "Most that all prepared weights may take, as in 20G; those used least recently go first [half of the "
+      "free disk]")
+      ->group(kCacheGroup);
 }
 
 void add_sampling_flags(CLI::App& command, SamplingFlags& flags) {

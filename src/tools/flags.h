@@ -14,6 +14,13 @@
 
 namespace eider {
 
+/// Where prepared weights are kept.
+struct CacheFlags {
+  bool off = false;
+  std::optional<std::string> directory;  ///< absent: ~/.cache/eider/prepared
+  std::optional<std::int64_t> budget;    ///< bytes; absent: half of the free disk
+};
+
 /// How a model is loaded and run.
 struct EngineFlags {
   std::string model;
@@ -23,6 +30,7 @@ struct EngineFlags {
   KvType kv_type = KvType::kF16;
   std::string backend = "cpu";
   std::optional<std::string> isa;
+  CacheFlags cache;
 };
 
 /// How tokens are drawn; `options.seed` counts only where a seed was given.
@@ -40,10 +48,16 @@ inline constexpr std::int64_t kMaxBatchTokens = 65536;
 void add_model_flag(CLI::App& command, EngineFlags& flags);
 /// -c
 void add_context_flag(CLI::App& command, EngineFlags& flags);
+/// -t
+void add_threads_flag(CLI::App& command, EngineFlags& flags);
 /// -t, -ub, and those of add_backend_flags()
 void add_engine_flags(CLI::App& command, EngineFlags& flags);
-/// --kv-type, --backend, --isa
+/// --kv-type, --backend, --isa, and those of add_cache_flags() with --no-weight-cache
 void add_backend_flags(CLI::App& command, EngineFlags& flags);
+/// --weight-cache
+void add_cache_directory_flag(CLI::App& command, CacheFlags& flags);
+/// That, and --cache-size
+void add_cache_flags(CLI::App& command, CacheFlags& flags);
 /// --temp to --seed
 void add_sampling_flags(CLI::App& command, SamplingFlags& flags);
 

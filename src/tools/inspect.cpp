@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "format/storage_format.h"
+#include "runtime/prepared_model.h"
 #include "tools/commands.h"
 #include "tools/flags.h"
 #include "tools/loading.h"
@@ -41,6 +42,26 @@ std::map<Format, FormatTotal> totals_by_format(const Checkpoint& checkpoint) {
   return totals;
 }
 
+/// The model's file in the weight cache.
+struct Prepared {
+  std::string path;
+  std::int64_t bytes = 0;
+  std::size_t finished = 0, sections = 0;
+  MappedPages pages;
+};
+
+/// Nothing where there is none that a start would use.
+std::optional<Prepared> find_prepared(const Model& model, const Backend& backend, const CacheFlags& flags) {
+  const Result<WeightCache> cache = open_cache(flags);
+  const std::optional<PreparedIndex> index = prepared_index(model, backend);
+  if (flags.off || !cache.ok() || !index) return std::nullopt;
+  const Result<PreparedFile> file = PreparedFile::open(cache->path_of(index->key()));
+  if (!file.ok() || !file->index().fits(*index)) return std::nullopt;
+  const Result<MappedPages> pages = resident_pages(*file);
+  return Prepared{file->path(), file->index().data_bytes(), file->finished(), file->index().sections().size(),
+                  pages.ok() ? *pages : MappedPages{}};
+}
+
 /// Everything that the command shows, in the order it is shown.
 struct Inspection {
   const Model& model;
@@ -51,6 +72,7 @@ struct Inspection {
   std::int64_t context = 0;
   std::int64_t barriers_per_token = 0;
   MemoryNeeds needs;
+  std::optional<Prepared> prepared;
 };
 
 Result<Inspection> inspect_model(const Model& model, const Machine& machine, const EngineFlags& flags) {
@@ -66,6 +88,7 @@ Result<Inspection> inspect_model(const Model& model, const Machine& machine, con
   EIDER_TRY(inspection.barriers_per_token,
             compute.backend->barriers_per_token(
                 model.plan, {.kv_type = options.kv_type, .max_positions = options.context}));
+  inspection.prepared = find_prepared(model, *compute.backend, flags.cache);
   return inspection;
 }
 
@@ -84,6 +107,14 @@ std::string to_json(const Inspection& inspection) {
                  {"pre_tokenizer", vocabulary->pre_tokenizer},
                  {"tokens", vocabulary->tokens.size()},
                  {"chat_template", !vocabulary->chat_template.empty()}};
+  nlohmann::ordered_json prepared;  // null where there are none
+  if (const auto& file = inspection.prepared)
+    prepared = {{"path", file->path},
+                {"bytes", file->bytes},
+                {"finished", file->finished},
+                {"sections", file->sections},
+                {"resident_bytes", file->pages.resident},
+                {"huge_bytes", file->pages.huge}};
   const nlohmann::ordered_json object = {{"path", model.checkpoint->path()},
                                          {"source", model.checkpoint->source()},
                                          {"architecture", model.architecture},
@@ -102,6 +133,7 @@ std::string to_json(const Inspection& inspection) {
                                            {"kv_cache", inspection.needs.kv},
                                            {"working", inspection.needs.working},
                                            {"total", inspection.needs.total()}}},
+                                         {"prepared", std::move(prepared)},
                                          {"machine",
                                           {{"threads", machine.default_threads()},
                                            {"available_memory", machine.available_memory},
@@ -115,6 +147,16 @@ std::string format_count(std::int64_t count) {
   if (value >= 1e9) return fmt::format("{:.1f}B", value / 1e9);
   if (value >= 1e6) return fmt::format("{:.0f}M", value / 1e6);
   return fmt::format("{:.0f}K", value / 1e3);
+}
+
+/// "4.1 GiB, 37 of 37 parts finished; 4.1 GiB in memory, 100 % of that in huge pages"
+std::string describe(const Prepared& prepared) {
+  const double share = prepared.pages.resident == 0 ? 0
+                                                    : 100 * static_cast<double>(prepared.pages.huge) /
+                                                          static_cast<double>(prepared.pages.resident);
+  return fmt::format("{}, {} of {} parts finished; {} in memory, {:.0f} % of that in huge pages",
+                     format_bytes(prepared.bytes), prepared.finished, prepared.sections,
+                     format_bytes(prepared.pages.resident), share);
 }
 
 std::string to_text(const Inspection& inspection) {
@@ -148,6 +190,7 @@ std::string to_text(const Inspection& inspection) {
 
   text += "\n";
   row("memory", fmt::format("a context of {} {}", inspection.context, describe(inspection.needs)));
+  row("prepared weights", inspection.prepared ? describe(*inspection.prepared) : "none yet");
   row("this machine",
       fmt::format("{} of {} free, {} threads by default", format_bytes(inspection.machine.available_memory),
                   format_bytes(inspection.machine.total_memory), inspection.machine.default_threads()));

@@ -1,16 +1,32 @@
 #include "tools/loading.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "backend/cpu/cpu_backend.h"
 #include "backend/reference/reference_backend.h"
+#include "runtime/prepared_model.h"
 #include "tools/memory.h"
 #include "weights/checkpoint.h"
 
 namespace eider {
+namespace {
+
+/// $XDG_CACHE_HOME/eider/prepared, else ~/.cache/eider/prepared; empty where there is neither.
+std::string default_cache_directory() {
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string(value != nullptr ? value : "");
+  };
+  if (const std::string cache = variable("XDG_CACHE_HOME"); !cache.empty()) return cache + "/eider/prepared";
+  if (const std::string home = variable("HOME"); !home.empty()) return home + "/.cache/eider/prepared";
+  return {};
+}
+
+}  // namespace
 
 Result<Model> open_model(const std::string& path) {
-  EIDER_TRY(std::shared_ptr<const Checkpoint> checkpoint, Checkpoint::open(path));
+  EIDER_TRY(std::shared_ptr<const Checkpoint> checkpoint, Checkpoint::open(path, RowCopies::kWhenAsked));
   return load_model(std::move(checkpoint)).context(path);
 }
 
@@ -65,14 +81,50 @@ Result<EngineOptions> settle_options(const EngineFlags& flags, const Model& mode
   return options;
 }
 
+Result<WeightCache> open_cache(const CacheFlags& flags) {
+  std::string directory = flags.directory.value_or(default_cache_directory());
+  if (directory.empty())
+    return error("no weight cache: neither XDG_CACHE_HOME nor HOME is set (--weight-cache)");
+  return WeightCache(std::move(directory), flags.budget);
+}
+
 Result<std::unique_ptr<Engine>> load_engine(Model model, Backend& backend, const EngineOptions& options,
-                                            const Terminal& terminal, const InterruptGuard& interrupt) {
-  ProgressBar bar(terminal, "loading");
-  model.checkpoint->preload([&](std::int64_t done, std::int64_t total) {
+                                            const CacheFlags& cache_flags, const Terminal& terminal,
+                                            const InterruptGuard& interrupt) {
+  ProgressBar bar(terminal, "loading", ProgressBar::Unit::kBytes);
+  const auto progress = [&](std::int64_t done, std::int64_t total) {
+    bar.update(done, total);
+    return !interrupt.interrupted();
+  };
+  std::shared_ptr<PreparedModel> prepared;
+  if (!cache_flags.off) {
+    const auto load = [&]() -> Result<std::shared_ptr<PreparedModel>> {
+      EIDER_TRY(const WeightCache cache, open_cache(cache_flags));
+      return PreparedModel::load(model, backend, cache, progress);
+    };
+    Result<std::shared_ptr<PreparedModel>> loaded = load();
+    bar.erase();
+    if (loaded.ok())
+      prepared = std::move(loaded).value();
+    else if (!interrupt.interrupted())
+      terminal.warning(loaded.error().message() + "; running without the weight cache");
+    if (prepared && !prepared->note().empty()) terminal.warning(prepared->note() + "; it is prepared anew");
+  }
+  if (!prepared) model.checkpoint->preload(progress);
+  return Engine::create(std::move(model), backend, options, std::move(prepared));
+}
+
+void finish_cache(const Engine& engine, const Terminal& terminal, const InterruptGuard& interrupt) {
+  PreparedModel* prepared = engine.prepared();
+  if (prepared == nullptr) return;
+  ProgressBar bar(terminal, "keeping the prepared weights (Ctrl-C: later)", ProgressBar::Unit::kBytes);
+  const Status finished = prepared->finish([&](std::int64_t done, std::int64_t total) {
     bar.update(done, total);
     return !interrupt.interrupted();
   });
-  return Engine::create(std::move(model), backend, options);
+  bar.erase();
+  if (!finished.ok() && !interrupt.interrupted())
+    terminal.warning(finished.error().message() + "; the prepared weights were not kept");
 }
 
 }  // namespace eider

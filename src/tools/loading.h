@@ -15,6 +15,7 @@
 #include "tools/flags.h"
 #include "tools/interrupt.h"
 #include "tools/terminal.h"
+#include "weights/weight_cache.h"
 
 namespace eider {
 
@@ -36,8 +37,18 @@ Result<Compute> create_compute(const EngineFlags& flags, const Machine& machine)
 Result<EngineOptions> settle_options(const EngineFlags& flags, const Model& model, const Backend& backend,
                                      const Machine& machine, const Terminal& terminal);
 
-/// Reads the weights into memory behind a progress bar (Ctrl-C ends that early) and creates the engine.
+/// The cache that the flags ask for, or one line that says why there is none.
+Result<WeightCache> open_cache(const CacheFlags& flags);
+
+/// Gets the weights into memory, from the weight cache where it has them, behind a progress bar (Ctrl-C ends
+/// that early), and creates the engine. What the cache lacks is written to it in the background. Warns of a
+/// cache that cannot be used and does without.
 Result<std::unique_ptr<Engine>> load_engine(Model model, Backend& backend, const EngineOptions& options,
-                                            const Terminal& terminal, const InterruptGuard& interrupt);
+                                            const CacheFlags& cache, const Terminal& terminal,
+                                            const InterruptGuard& interrupt);
+
+/// Waits behind a progress bar until the weight cache is written; Ctrl-C leaves the rest to another start.
+/// Warns where it cannot be written.
+void finish_cache(const Engine& engine, const Terminal& terminal, const InterruptGuard& interrupt);
 
 }  // namespace eider

@@ -36,7 +36,7 @@ int report_usage(const CLI::App& program, const CLI::ParseError& problem, const 
   if (chosen.empty()) {
     const std::vector<std::string> words = program.remaining();
     message =
-        fmt::format("{}: run, chat, tokenize, inspect, perplexity or bench",
+        fmt::format("{}: run, chat, tokenize, inspect, perplexity, bench, prepare or cache",
                     words.empty() ? "a command is needed" : fmt::format("'{}' is no command", words.front()));
   }
   std::replace(message.begin(), message.end(), '\n', ' ');
@@ -65,6 +65,8 @@ int run_program(int argc, char** argv, const Terminal& terminal) {
   add_perplexity_command(program, action);
   add_tokenize_command(program, action);
   add_bench_command(program, action);
+  add_prepare_command(program, action);
+  add_cache_command(program, action);
 
   std::vector<std::string> arguments(argv + 1, argv + argc);
   std::transform(arguments.begin(), arguments.end(), arguments.begin(), spell_out_flag);
@@ -89,6 +91,7 @@ int run_program(int argc, char** argv, const Terminal& terminal) {
 int main(int argc, char** argv) {
   const eider::Terminal terminal = eider::Terminal::from_environment();
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is then an error of write_stdout()
+  std::signal(SIGXFSZ, SIG_IGN);  // and a file that may grow no further one of File::write()
   try {
     return eider::run_program(argc, argv, terminal);
   } catch (const std::bad_alloc&) {

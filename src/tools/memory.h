@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "base/format_bytes.h"
 #include "model/model.h"
 #include "ops/backend.h"
 #include "runtime/engine.h"
@@ -18,8 +19,5 @@ std::int64_t largest_context(const Model& model, const Backend& backend, EngineO
 
 /// "needs 1.9 GiB (weights 0.9 GiB, KV cache 0.8 GiB, working memory 0.2 GiB)"
 std::string describe(const MemoryNeeds& needs);
-
-/// "1.5 GiB", "312.0 MiB"
-std::string format_bytes(std::int64_t bytes);
 
 }  // namespace eider

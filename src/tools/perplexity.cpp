@@ -81,8 +81,8 @@ Result<int> run_perplexity(const PerplexityFlags& flags, const Terminal& termina
   EIDER_TRY(EngineOptions options, settle_options(engine_flags, model, *compute.backend, machine, terminal));
   options.max_batch_tokens = std::min(options.max_batch_tokens, kRowsPerStep);
   options.max_logit_rows = options.max_batch_tokens;
-  EIDER_TRY(const std::unique_ptr<Engine> engine,
-            load_engine(std::move(model), *compute.backend, options, terminal, interrupt));
+  EIDER_TRY(const std::unique_ptr<Engine> engine, load_engine(std::move(model), *compute.backend, options,
+                                                              flags.engine.cache, terminal, interrupt));
   ProgressBar bar(terminal, "scoring");
   EIDER_TRY(const Perplexity result,
             measure_perplexity(*engine, ids, [&](std::int64_t done, std::int64_t total) {
@@ -95,6 +95,7 @@ Result<int> run_perplexity(const PerplexityFlags& flags, const Terminal& termina
   EIDER_TRY_STATUS(write_stdout(
       flags.json ? to_json(result, ids)
                  : fmt::format("perplexity {:.4f} over {} tokens\n", result.perplexity, ids.size())));
+  finish_cache(*engine, terminal, interrupt);
   return kExitSuccess;
 }
 

@@ -138,8 +138,8 @@ Result<int> run(const RunFlags& flags, const Terminal& terminal) {
   if (flags.verbose)
     terminal.note(fmt::format("{} threads; a context of {} {}", compute.pool->size(), options.context,
                               describe(memory_needs(model, *compute.backend, options))));
-  EIDER_TRY(const std::unique_ptr<Engine> engine,
-            load_engine(std::move(model), *compute.backend, options, terminal, interrupt));
+  EIDER_TRY(const std::unique_ptr<Engine> engine, load_engine(std::move(model), *compute.backend, options,
+                                                              flags.engine.cache, terminal, interrupt));
   if (!flags.sampling.seed) terminal.note(fmt::format("seed: {}", answer.seed));
 
   Session session = engine->new_session();
@@ -159,6 +159,7 @@ Result<int> run(const RunFlags& flags, const Terminal& terminal) {
   else
     EIDER_TRY_STATUS(printer.finish());
   report_statistics(answer, flags.logits_hash || flags.verbose, terminal);
+  finish_cache(*engine, terminal, interrupt);
   return answer.finish_reason == FinishReason::kCancelled ? kExitInterrupted : kExitSuccess;
 }
 

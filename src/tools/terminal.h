@@ -35,7 +35,8 @@ class Terminal {
 /// terminal.
 class ProgressBar {
  public:
-  ProgressBar(const Terminal& terminal, std::string title);
+  enum class Unit : std::uint8_t { kShare, kBytes };  ///< bytes: with the rate and the time left
+  ProgressBar(const Terminal& terminal, std::string title, Unit unit = Unit::kShare);
   ~ProgressBar() { erase(); }
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
@@ -50,7 +51,9 @@ class ProgressBar {
   bool enabled_;
   bool drawn_ = false;
   std::string title_;
-  Clock::time_point next_draw_;
+  Unit unit_;
+  Clock::time_point started_, next_draw_;
+  std::int64_t first_ = -1;  // what was done at the first update
 };
 
 /// Whether file descriptor `descriptor` is a terminal that can move its cursor (TERM is neither absent nor

@@ -37,7 +37,7 @@ bool begins_with_gguf(const std::string& path) {
 
 }  // namespace
 
-Result<std::shared_ptr<const Checkpoint>> Checkpoint::open(const std::string& path) {
+Result<std::shared_ptr<const Checkpoint>> Checkpoint::open(const std::string& path, RowCopies row_copies) {
   std::error_code ignored;
   if (fs::is_directory(path, ignored)) {
     const fs::path config = fs::path(path) / "config.json";
@@ -50,7 +50,7 @@ Result<std::shared_ptr<const Checkpoint>> Checkpoint::open(const std::string& pa
   if (path.ends_with(".safetensors") || path.ends_with(kIndexSuffix))
     return open_safetensors_checkpoint(path, (file.parent_path() / "config.json").string(), path);
   if (path.ends_with(".json")) return open_directory(path, file);
-  if (path.ends_with(".gguf") || begins_with_gguf(path)) return open_gguf_checkpoint(path);
+  if (path.ends_with(".gguf") || begins_with_gguf(path)) return open_gguf_checkpoint(path, row_copies);
   if (!is_there(file)) return error("{}: no such file or directory", path);
   return error("{}: not a model; a .gguf or .safetensors file or a directory with config.json is", path);
 }
@@ -78,6 +78,13 @@ Result<std::optional<TensorView>> Checkpoint::get_optional(std::string_view name
   return std::optional<TensorView>(*tensor);
 }
 
+void Checkpoint::make_ready(const TensorView& view) const {
+  const auto found = copies_to_make_.find(view.data);
+  if (found == copies_to_make_.end()) return;
+  found->second();
+  copies_to_make_.erase(found);
+}
+
 std::int64_t Checkpoint::mapped_bytes(const TensorView& view) const {
   const bool mapped = std::ranges::any_of(mapped_, [&](std::span<const std::byte> range) {
     return std::less_equal<>()(range.data(), view.data) &&
@@ -92,6 +99,12 @@ void Checkpoint::release(const TensorView& view) const {
 }
 
 void Checkpoint::preload(const std::function<bool(std::int64_t, std::int64_t)>& progress) const {
+  touch_pages(progress);
+  for (const auto& [place, make] : copies_to_make_) make();
+  copies_to_make_.clear();
+}
+
+void Checkpoint::touch_pages(const std::function<bool(std::int64_t, std::int64_t)>& progress) const {
   constexpr std::size_t kPage = 4096;  // the smallest there is; larger pages are touched more than once
   constexpr std::size_t kChunk = std::size_t{16} << 20;
   std::int64_t total = 0;

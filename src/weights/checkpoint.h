@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/mapped_file.h"
 #include "base/result.h"
 #include "tensor/tensor_view.h"
 #include "text/vocabulary.h"
@@ -20,12 +21,20 @@
 
 namespace eider {
 
+/// When matrices whose rows a source holds in another order are copied into theirs. Other transforms are of
+/// small tensors and done at once.
+enum class RowCopies : std::uint8_t {
+  kAtOnce,
+  kWhenAsked  ///< by make_ready() or preload(); until then the bytes of such a tensor are zeros
+};
+
 class Checkpoint {
  public:
   /// `path`: a .gguf file (the first part of a split one), a directory holding config.json, a .safetensors
   /// file or index beside its config.json, or another configuration beside its .safetensors files by its own
   /// .json name. Nothing is read but headers and what a transform must copy.
-  static Result<std::shared_ptr<const Checkpoint>> open(const std::string& path);
+  static Result<std::shared_ptr<const Checkpoint>> open(const std::string& path,
+                                                        RowCopies row_copies = RowCopies::kAtOnce);
 
   /// What the file is, for people: "GGUF v3, 1 part" or "safetensors, 2 shards".
   const std::string& source() const { return source_; }
@@ -50,9 +59,16 @@ class Checkpoint {
   /// Bytes of all tensors as stored (shared and sliced ones counted once): what memory must hold.
   std::int64_t weight_bytes() const { return weight_bytes_; }
 
+  /// Makes the copy behind `view`, one of tensors(), where that is still to be done. Not thread-safe.
+  void make_ready(const TensorView& view) const;
+
   /// Touches every mapped page once, in file order, so that the first token does not pay for the disk; calls
-  /// progress(bytes done, bytes in all) now and then and stops early when it returns false.
+  /// progress(bytes done, bytes in all) now and then and stops early when it returns false. Then makes the
+  /// copies that are still to be made.
   void preload(const std::function<bool(std::int64_t, std::int64_t)>& progress) const;
+
+  /// The files that hold the tensors; none where they were made in memory.
+  const std::vector<std::shared_ptr<const MappedFile>>& files() const { return files_; }
 
   /// Bytes of `view`, one of tensors(), that are pages of a mapped file: 0 where it was transformed.
   std::int64_t mapped_bytes(const TensorView& view) const;
@@ -62,6 +78,7 @@ class Checkpoint {
  private:
   friend class CheckpointBuilder;
   explicit Checkpoint(Config config) : config_(std::move(config)) {}
+  void touch_pages(const std::function<bool(std::int64_t, std::int64_t)>& progress) const;
 
   std::string path_;
   std::string source_;
@@ -70,8 +87,10 @@ class Checkpoint {
   std::map<std::string, TensorView, std::less<>> tensors_;
   std::map<std::string, std::string, std::less<>> unreadable_;  // name to dtype: present, but no weight
   std::int64_t weight_bytes_ = 0;
-  std::vector<std::shared_ptr<const void>> storage_;  // mapped files and transformed copies
+  std::vector<std::shared_ptr<const MappedFile>> files_;
+  std::vector<std::shared_ptr<const void>> storage_;  // transformed copies and tensors made in memory
   std::vector<std::span<const std::byte>> mapped_;    // what preload() walks
+  mutable std::map<const std::byte*, std::function<void()>> copies_to_make_;  // by their place
 };
 
 }  // namespace eider

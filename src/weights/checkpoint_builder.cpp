@@ -6,14 +6,15 @@
 
 namespace eider {
 
-CheckpointBuilder::CheckpointBuilder(std::string path, std::string source, Config config)
-    : checkpoint_(new Checkpoint(std::move(config))) {
+CheckpointBuilder::CheckpointBuilder(std::string path, std::string source, Config config,
+                                     RowCopies row_copies)
+    : checkpoint_(new Checkpoint(std::move(config))), row_copies_(row_copies) {
   checkpoint_->path_ = std::move(path);
   checkpoint_->source_ = std::move(source);
 }
 
 void CheckpointBuilder::keep(MappedFile file) {
-  checkpoint_->storage_.push_back(std::make_shared<const MappedFile>(std::move(file)));
+  checkpoint_->files_.push_back(std::make_shared<const MappedFile>(std::move(file)));
 }
 
 void CheckpointBuilder::will_read(const TensorView& source) {
@@ -23,6 +24,15 @@ void CheckpointBuilder::will_read(const TensorView& source) {
 TensorView CheckpointBuilder::own(OwnedTensor tensor) {
   checkpoint_->storage_.push_back(std::make_shared<const Buffer>(std::move(tensor.buffer)));
   return std::move(tensor.view);
+}
+
+TensorView CheckpointBuilder::own(OwnedTensor tensor, std::function<void(std::byte*)> fill) {
+  std::byte* bytes = tensor.buffer.data();
+  if (row_copies_ == RowCopies::kAtOnce)
+    fill(bytes);
+  else
+    checkpoint_->copies_to_make_.emplace(bytes, [bytes, fill = std::move(fill)] { fill(bytes); });
+  return own(std::move(tensor));
 }
 
 Status CheckpointBuilder::add(TensorView tensor) {

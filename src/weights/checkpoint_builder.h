@@ -2,6 +2,7 @@
 // of source (gguf_checkpoint.cpp, safetensors_checkpoint.cpp) fills it.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -20,7 +21,8 @@ inline constexpr std::int64_t kMostExperts = 65536;
 
 class CheckpointBuilder {
  public:
-  CheckpointBuilder(std::string path, std::string source, Config config);
+  CheckpointBuilder(std::string path, std::string source, Config config,
+                    RowCopies row_copies = RowCopies::kAtOnce);
 
   const Config& config() const { return checkpoint_->config_; }
   void set_vocabulary(Vocabulary vocabulary) { checkpoint_->vocabulary_ = std::move(vocabulary); }
@@ -35,6 +37,9 @@ class CheckpointBuilder {
 
   /// Keeps a transformed copy's bytes alive as long as the checkpoint.
   TensorView own(OwnedTensor tensor);
+
+  /// The same for a tensor whose bytes `fill` is to write, now or when they are asked for.
+  TensorView own(OwnedTensor tensor, std::function<void(std::byte*)> fill);
 
   /// A tensor under its published name, which must be new.
   Status add(TensorView tensor);
@@ -52,10 +57,11 @@ class CheckpointBuilder {
   Status check_experts(const TensorView& fused) const;
 
   std::shared_ptr<Checkpoint> checkpoint_;
+  RowCopies row_copies_;
 };
 
 /// The readers behind Checkpoint::open.
-Result<std::shared_ptr<const Checkpoint>> open_gguf_checkpoint(const std::string& path);
+Result<std::shared_ptr<const Checkpoint>> open_gguf_checkpoint(const std::string& path, RowCopies row_copies);
 /// `path`: what the user gave, for messages. `weights_path`: a .safetensors file or a
 /// .safetensors.index.json.
 Result<std::shared_ptr<const Checkpoint>> open_safetensors_checkpoint(const std::string& path,

@@ -10,13 +10,14 @@
 namespace eider {
 namespace {
 
-Result<std::shared_ptr<const Checkpoint>> read_parts(const std::string& path, std::vector<GgufPart> parts) {
+Result<std::shared_ptr<const Checkpoint>> read_parts(const std::string& path, std::vector<GgufPart> parts,
+                                                     RowCopies row_copies) {
   const GgufFile& first = parts.front().header;
   EIDER_TRY(const auto* architecture, gguf_architecture(first));
   EIDER_TRY(auto config, gguf_config(*architecture, parts));
   CheckpointBuilder builder(
       path, fmt::format("GGUF v{}, {} part{}", first.version(), parts.size(), parts.size() == 1 ? "" : "s"),
-      std::move(config));
+      std::move(config), row_copies);
 
   // A file may do without a tokenizer; one that has any must have a whole one.
   if (first.find("tokenizer.ggml.model") != nullptr) {
@@ -36,9 +37,10 @@ Result<std::shared_ptr<const Checkpoint>> read_parts(const std::string& path, st
 
 }  // namespace
 
-Result<std::shared_ptr<const Checkpoint>> open_gguf_checkpoint(const std::string& path) {
+Result<std::shared_ptr<const Checkpoint>> open_gguf_checkpoint(const std::string& path,
+                                                               RowCopies row_copies) {
   EIDER_TRY(auto parts, open_gguf_parts(path));
-  return read_parts(path, std::move(parts)).context(path);
+  return read_parts(path, std::move(parts), row_copies).context(path);
 }
 
 }  // namespace eider

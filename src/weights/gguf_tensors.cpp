@@ -36,8 +36,11 @@ Status GgufTensors::add(const TensorView& tensor) {
 
 Status GgufTensors::add_rows(TensorView tensor, GgufRole role) {
   if (role == GgufRole::kPlain || !architecture_.permuted_rows) return builder_.add(std::move(tensor));
-  EIDER_TRY(auto rows,
-            half_split_rows(tensor, role == GgufRole::kQueryRows ? query_heads_ : key_value_heads_));
+  const std::int64_t heads = role == GgufRole::kQueryRows ? query_heads_ : key_value_heads_;
+  EIDER_TRY(OwnedTensor rows, half_split_like(tensor, heads));
+  const auto fill = [tensor, heads](std::byte* to) { copy_half_split_rows(tensor, heads, to); };
+  if (tensor.shape.rank() == 2) return builder_.add(builder_.own(std::move(rows), fill));
+  fill(rows.buffer.data());
   return builder_.add(builder_.own(std::move(rows)));
 }
 

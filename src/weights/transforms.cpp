@@ -10,20 +10,21 @@
 namespace eider {
 namespace {
 
-/// Bytes of one entry of the first dimension.
-Result<std::int64_t> entry_bytes(const TensorView& tensor) {
+/// Whether the tensor can be taken apart along its first dimension.
+Status check_has_entries(const TensorView& tensor) {
   if (tensor.shape.rank() == 0) return error("tensor {}: a scalar has no rows", printable(tensor.name));
   if (tensor.shape.rank() == 1 && format_block_elems(tensor.format) != 1)
     return error("tensor {}: a vector in {} cannot be cut", printable(tensor.name),
                  format_name(tensor.format));
-  return tensor.bytes() / tensor.shape[0];
+  return {};
 }
 
 }  // namespace
 
 Result<TensorView> slice_first_dimension(const TensorView& tensor, std::int64_t begin, std::int64_t count,
                                          std::string name) {
-  EIDER_TRY(const auto stride, entry_bytes(tensor));
+  EIDER_TRY_STATUS(check_has_entries(tensor));
+  const std::int64_t stride = tensor.bytes() / tensor.shape[0];
   EIDER_CHECK(begin >= 0 && count >= 0 && begin + count <= tensor.shape[0]);
   std::array<std::int64_t, 4> dims{};
   for (int i = 0; i < tensor.shape.rank(); ++i) dims[static_cast<std::size_t>(i)] = tensor.shape[i];
@@ -39,15 +40,20 @@ TensorView slice_matrix(const TensorView& tensor, std::int64_t index, std::strin
   return tensor.slice_rows(index * rows, rows, std::move(name));
 }
 
-Result<OwnedTensor> half_split_rows(const TensorView& tensor, std::int64_t heads) {
-  EIDER_TRY(const auto stride, entry_bytes(tensor));
+Result<OwnedTensor> half_split_like(const TensorView& tensor, std::int64_t heads) {
+  EIDER_TRY_STATUS(check_has_entries(tensor));
   const std::int64_t rows = tensor.shape[0];
   if (heads < 1 || rows % (2 * heads) != 0)
     return error("tensor {}: {} rows are no even number for each of {} heads", printable(tensor.name), rows,
                  heads);
   EIDER_TRY(auto buffer, Buffer::allocate(static_cast<std::size_t>(tensor.bytes())));
-  const std::int64_t half = rows / heads / 2;
-  std::byte* to = buffer.data();
+  TensorView view{tensor.name, tensor.format, tensor.shape, buffer.data()};
+  return OwnedTensor{std::move(buffer), std::move(view)};
+}
+
+void copy_half_split_rows(const TensorView& tensor, std::int64_t heads, std::byte* to) {
+  const std::int64_t stride = tensor.bytes() / tensor.shape[0];
+  const std::int64_t half = tensor.shape[0] / heads / 2;
   for (std::int64_t head = 0; head < heads; ++head) {
     const std::byte* from = tensor.data + head * 2 * half * stride;
     for (std::int64_t side = 0; side < 2; ++side) {
@@ -55,8 +61,6 @@ Result<OwnedTensor> half_split_rows(const TensorView& tensor, std::int64_t heads
         std::memcpy(to, from + (2 * i + side) * stride, static_cast<std::size_t>(stride));
     }
   }
-  TensorView view{tensor.name, tensor.format, tensor.shape, buffer.data()};
-  return OwnedTensor{std::move(buffer), std::move(view)};
 }
 
 Result<OwnedTensor> one_plus(const TensorView& tensor) {

@@ -25,9 +25,11 @@ Result<TensorView> slice_first_dimension(const TensorView& tensor, std::int64_t 
 /// Matrix `index` of a three-dimensional tensor.
 TensorView slice_matrix(const TensorView& tensor, std::int64_t index, std::string name);
 
+/// A tensor of the same shape, of zeros, for copy_half_split_rows(); fails where that cannot be done.
+Result<OwnedTensor> half_split_like(const TensorView& tensor, std::int64_t heads);
 /// Rows of q_proj or k_proj (or entries of their biases) from the interleaved order of llama-family GGUF
-/// files to half-split order: row 2i + s of a head becomes row s * head_dim / 2 + i.
-Result<OwnedTensor> half_split_rows(const TensorView& tensor, std::int64_t heads);
+/// files to half-split order, written to `to`: row 2i + s of a head becomes row s * head_dim / 2 + i.
+void copy_half_split_rows(const TensorView& tensor, std::int64_t heads, std::byte* to);
 
 /// float32(1 + w): gemma's norm weights as safetensors files have them.
 Result<OwnedTensor> one_plus(const TensorView& tensor);

@@ -104,6 +104,25 @@ TEST(GgufCheckpoint, LlamaNamesAndPermutedRows) {
   EXPECT_EQ(*checkpoint.config().integer("vocab_size"), 3);
 }
 
+TEST(GgufCheckpoint, RowsAreCopiedWhenAskedFor) {
+  const auto query = counting(16 * kHidden), key = counting(8 * kHidden, 1000);
+  const TempDir directory;
+  GgufWriter writer = model("llama");
+  writer.tensor("blk.0.attn_q.weight", {16, kHidden}, query).tensor("blk.0.attn_k.weight", {8, kHidden}, key);
+  writer.write(directory.file("m.gguf"));
+  const auto opened = Checkpoint::open(directory.file("m.gguf"), RowCopies::kWhenAsked);
+  ASSERT_TRUE(opened) << opened.error().message();
+  const Checkpoint& checkpoint = **opened;
+  const std::string q = "model.layers.0.self_attn.q_proj.weight",
+                    k = "model.layers.0.self_attn.k_proj.weight";
+  EXPECT_EQ(floats(checkpoint, q, {16, kHidden}), std::vector<float>(query.size()));
+  checkpoint.make_ready(*checkpoint.find(q));
+  EXPECT_EQ(floats(checkpoint, q, {16, kHidden}), unpermuted(query, kHidden));
+  EXPECT_EQ(floats(checkpoint, k, {8, kHidden}), std::vector<float>(key.size()));
+  checkpoint.preload([](std::int64_t, std::int64_t) { return false; });
+  EXPECT_EQ(floats(checkpoint, k, {8, kHidden}), unpermuted(key, kHidden));
+}
+
 TEST(GgufCheckpoint, PermutesRowsOfQuantisedMatrices) {
   std::string rows;
   for (char row = 0; row < 16; ++row) rows += std::string(18, row);  // one Q4_0 block each

@@ -46,12 +46,14 @@ TEST(Transforms, SlicesOfMatrices) {
 TEST(Transforms, HalfSplitRowsUndoTheInterleaving) {
   // Two heads of 6 rows: pairs (x0, y0), (x1, y1), (x2, y2) become x0 x1 x2 y0 y1 y2.
   const std::vector<float> interleaved = {0, 10, 1, 11, 2, 12, 100, 110, 101, 111, 102, 112};
-  const auto rows = half_split_rows(view(interleaved, Format::kF32, {12, 1}), 2);
+  auto rows = half_split_like(view(interleaved, Format::kF32, {12, 1}), 2);
   ASSERT_TRUE(rows) << rows.error().message();
+  EXPECT_EQ(floats(rows->view), std::vector<float>(12));
+  copy_half_split_rows(view(interleaved, Format::kF32, {12, 1}), 2, rows->buffer.data());
   EXPECT_EQ(floats(rows->view), (std::vector<float>{0, 1, 2, 10, 11, 12, 100, 101, 102, 110, 111, 112}));
   EXPECT_EQ(rows->view.shape, (Shape{12, 1}));
-  EXPECT_FALSE(half_split_rows(view(interleaved, Format::kF32, {12, 1}), 4)) << "three rows a head";
-  EXPECT_FALSE(half_split_rows(view(interleaved, Format::kF32, {12, 1}), 0));
+  EXPECT_FALSE(half_split_like(view(interleaved, Format::kF32, {12, 1}), 4)) << "three rows a head";
+  EXPECT_FALSE(half_split_like(view(interleaved, Format::kF32, {12, 1}), 0));
 }
 
 TEST(Transforms, OnePlusIsRoundedOnce) {

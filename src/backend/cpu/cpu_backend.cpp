@@ -8,6 +8,10 @@
 namespace eider {
 namespace {
 
+/// Of the layout in packed.h. Another layout needs another number, or files of prepared weights would be
+/// misread (packed_layout_test.cpp knows the bytes).
+constexpr std::uint32_t kPackingVersion = 1;
+
 template <host::Kernels (*make_table)()>
 const host::Kernels* table() {
   static const host::Kernels kTable = make_table();
@@ -46,7 +50,7 @@ const host::Kernels* cpu_kernels(const Machine& machine, std::string_view isa) {
 Result<std::unique_ptr<Backend>> make_cpu_backend(ThreadPool& pool, const Machine& machine,
                                                   std::string_view isa) {
   if (const host::Kernels* table = cpu_kernels(machine, isa))
-    return make_host_backend(fmt::format("cpu ({})", isa), pool, *table);
+    return make_host_backend(fmt::format("cpu ({})", isa), pool, *table, kPackingVersion);
   return error("instruction set '{}' is not one that this machine and this build have: {}", isa,
                fmt::join(cpu_isas(machine), ", "));
 }

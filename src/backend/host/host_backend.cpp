@@ -37,7 +37,7 @@ class HostExecutable final : public Executable {
   static Result<std::unique_ptr<HostExecutable>> build(const Plan& plan, const CompileOptions& options,
                                                        const Kernels& kernels, ThreadPool& pool) {
     EIDER_TRY(Memory memory, Memory::allocate(memory_needs(plan, options, kernels), pool.size()));
-    EIDER_TRY(WeightStore weights, WeightStore::create(plan, kernels, pool));
+    EIDER_TRY(WeightStore weights, WeightStore::create(plan, kernels, options.prepared, pool));
     // The phases point into the memory, so it has its final place first.
     std::unique_ptr<HostExecutable> executable(
         new HostExecutable(plan, options, pool, std::move(memory), std::move(weights)));
@@ -184,8 +184,8 @@ class HostExecutable final : public Executable {
 
 class HostBackend final : public Backend {
  public:
-  HostBackend(std::string name, ThreadPool& pool, const Kernels& kernels)
-      : name_(std::move(name)), pool_(pool), kernels_(kernels) {}
+  HostBackend(std::string name, ThreadPool& pool, const Kernels& kernels, std::uint32_t packing_version)
+      : name_(std::move(name)), pool_(pool), kernels_(kernels), packing_version_(packing_version) {}
 
   std::string name() const override { return name_; }
 
@@ -201,12 +201,21 @@ class HostBackend final : public Backend {
   }
 
   std::vector<const TensorView*> copied_weights(const Plan& plan) const override {
-    return WeightStore::copied(plan, kernels_);
+    return host::copied_weights(plan, kernels_);
+  }
+
+  std::vector<PreparedWeight> prepared_weights(const Plan& plan) const override {
+    return packed_weights(plan, kernels_);
+  }
+
+  std::uint32_t prepared_layout() const override { return packing_version_; }
+
+  void prepare(const TensorView& weight, std::byte* out) override {
+    pack(weight, *kernels_.packing, pool_, out);
   }
 
   std::int64_t working_memory(const Plan& plan, const CompileOptions& options) const override {
-    return memory_needs(plan, options, kernels_).bytes(pool_.size()) +
-           WeightStore::bytes_beside(plan, kernels_);
+    return memory_needs(plan, options, kernels_).bytes(pool_.size()) + packed_bytes(plan, kernels_);
   }
 
   Result<std::int64_t> barriers_per_token(const Plan& plan, const CompileOptions& options) override {
@@ -217,12 +226,14 @@ class HostBackend final : public Backend {
   std::string name_;
   ThreadPool& pool_;
   const Kernels& kernels_;
+  const std::uint32_t packing_version_;
 };
 
 }  // namespace
 
-std::unique_ptr<Backend> make_host_backend(std::string name, ThreadPool& pool, const host::Kernels& kernels) {
-  return std::make_unique<HostBackend>(std::move(name), pool, kernels);
+std::unique_ptr<Backend> make_host_backend(std::string name, ThreadPool& pool, const host::Kernels& kernels,
+                                           std::uint32_t packing_version) {
+  return std::make_unique<HostBackend>(std::move(name), pool, kernels, packing_version);
 }
 
 }  // namespace eider

@@ -2,6 +2,7 @@
 // theirs here.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -11,7 +12,9 @@
 
 namespace eider {
 
-/// `pool` and `kernels` must outlive the backend.
-std::unique_ptr<Backend> make_host_backend(std::string name, ThreadPool& pool, const host::Kernels& kernels);
+/// `pool` and `kernels` must outlive the backend. `packing_version`: of the layout that kernels.packing
+/// makes; 0 where there is none.
+std::unique_ptr<Backend> make_host_backend(std::string name, ThreadPool& pool, const host::Kernels& kernels,
+                                           std::uint32_t packing_version);
 
 }  // namespace eider

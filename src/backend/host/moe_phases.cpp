@@ -168,7 +168,7 @@ void PhaseBuilder::multiply_gate_up(const MoeFfnOp& op, const PickTable& table) 
     for (const auto& [weight, offset] :
          {std::pair{&expert.gate, workspace_.gate}, {&expert.up, workspace_.up}}) {
       const InputForm& form = form_of(*weight);
-      products->products.push_back({form, weights_.add(*weight),
+      products->products.push_back({form, weights_.matrix(*weight),
                                     kernels_.product[static_cast<std::size_t>(weight->format)],
                                     shared_floats(offset)});
     }
@@ -189,7 +189,7 @@ void PhaseBuilder::multiply_down(const MoeFfnOp& op, const PickTable& table) {
       options_.max_tokens * table.top_k, intermediate);
   quantize(hidden);
   std::vector<Matrix> downs;
-  for (const auto& expert : op.all_experts) downs.push_back(weights_.add(expert.down));
+  for (const auto& expert : op.all_experts) downs.push_back(weights_.matrix(expert.down));
   over_tiles(row_tiles(first.rows()), table.top_k * kRowTile * first.row_bytes(),
              [=, &memory = memory_, downs = std::move(downs), out = memory_.value(op.out),
               group = units_per_group(first.format, intermediate),

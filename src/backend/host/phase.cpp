@@ -164,7 +164,7 @@ Status PhaseBuilder::lower(const LinearOp& op) {
   std::int64_t tiles = 0;
   std::int64_t tile_bytes = std::numeric_limits<std::int64_t>::max();
   for (const auto& [weight, bias, out] : op.projections) {
-    const Matrix matrix = weights_.add(weight);
+    const Matrix matrix = weights_.matrix(weight);
     projections.push_back({matrix, bias ? as_floats(*bias) : nullptr, memory_.value(out),
                            forms(product_rule(weight.format)),
                            kernels_.product[static_cast<std::size_t>(weight.format)]});

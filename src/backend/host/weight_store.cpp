@@ -1,6 +1,7 @@
 #include "backend/host/weight_store.h"
 
 #include <algorithm>
+#include <unordered_set>
 #include <utility>
 
 #include "backend/host/phase.h"
@@ -8,67 +9,96 @@
 #include "format/storage_format.h"
 
 namespace eider::host {
-
-Result<WeightStore> WeightStore::create(const Plan& plan, const Kernels& kernels, ThreadPool& pool) {
-  auto packed = Buffer::allocate(static_cast<std::size_t>(bytes_beside(plan, kernels)));
-  if (!packed.ok()) return std::move(packed).error();
-  return WeightStore(kernels.packing, pool, std::move(*packed));
-}
-
-Matrix WeightStore::add(const TensorView& weight) {
-  EIDER_CHECK_EQ(weight.columns() % format_block_elems(weight.format), 0);
-  if (packing_ == nullptr) return Matrix{weight.data, weight.row_bytes(), weight.rows(), weight.columns()};
-  const std::int64_t tile_bytes = packing_->tile_bytes(weight.format, weight.columns());
-  const std::int64_t tiles = row_tiles(weight.rows());
-  std::byte* packed = packed_.data() + used_;
-  used_ += tiles * tile_bytes;
-  EIDER_CHECK(used_ <= static_cast<std::int64_t>(packed_.size()));
-  pool_->run([&](int thread) {
-    const auto [begin, end] = ThreadPool::share(tiles, 1, thread, pool_->size());
-    for (std::int64_t tile = begin; tile < end; ++tile)
-      packing_->pack_tile(weight.format, weight.data, weight.row_bytes(), weight.rows(), weight.columns(),
-                          tile, packed + tile * tile_bytes);
-  });
-  return Matrix{packed, tile_bytes, weight.rows(), weight.columns()};
-}
-
 namespace {
 
-/// Calls visit(weight) for each weight that a plan multiplies with.
+/// Calls visit(weight) for each weight that an operation multiplies with, in the order in which a step reads
+/// them.
 template <class Visit>
-void visit_factors(const Plan& plan, Visit visit) {
-  for (const Op& op : plan.ops) {
-    if (const auto* linear = std::get_if<LinearOp>(&op.body))
-      for (const auto& projection : linear->projections) visit(projection.weight);
-    if (std::holds_alternative<MoeFfnOp>(op.body))
-      for (const TensorView* weight : weights_of(op)) visit(*weight);
+void visit_factors(const Op& op, Visit visit) {
+  if (const auto* linear = std::get_if<LinearOp>(&op.body))
+    for (const auto& projection : linear->projections) visit(projection.weight);
+  if (const auto* moe = std::get_if<MoeFfnOp>(&op.body)) {
+    for (const auto& expert : moe->all_experts) {
+      visit(expert.gate);
+      visit(expert.up);
+    }
+    for (const auto& expert : moe->all_experts) visit(expert.down);
   }
 }
 
 }  // namespace
 
-std::vector<const TensorView*> WeightStore::copied(const Plan& plan, const Kernels& kernels) {
+std::vector<PreparedWeight> packed_weights(const Plan& plan, const Kernels& kernels) {
+  std::vector<PreparedWeight> weights;
+  if (kernels.packing == nullptr) return weights;
+  std::unordered_set<const std::byte*> seen;
+  for (const Op& op : plan.ops)
+    visit_factors(op, [&](const TensorView& weight) {
+      if (seen.insert(weight.data).second)
+        weights.push_back(
+            {&weight, op.layer,
+             row_tiles(weight.rows()) * kernels.packing->tile_bytes(weight.format, weight.columns())});
+    });
+  return weights;
+}
+
+std::vector<const TensorView*> copied_weights(const Plan& plan, const Kernels& kernels) {
   std::vector<const TensorView*> copied;
-  if (kernels.packing == nullptr) return copied;
   const auto is_embedding = [&](const TensorView& weight) {
     return std::ranges::any_of(plan.ops, [&](const Op& op) {
       const auto* embed = std::get_if<EmbedOp>(&op.body);
       return embed != nullptr && embed->table.data == weight.data;
     });
   };
-  visit_factors(plan, [&](const TensorView& weight) {
-    if (!is_embedding(weight)) copied.push_back(&weight);
-  });
+  for (const PreparedWeight& packed : packed_weights(plan, kernels))
+    if (!is_embedding(*packed.weight)) copied.push_back(packed.weight);
   return copied;
 }
 
-std::int64_t WeightStore::bytes_beside(const Plan& plan, const Kernels& kernels) {
-  if (kernels.packing == nullptr) return 0;
+std::int64_t packed_bytes(const Plan& plan, const Kernels& kernels) {
   std::int64_t bytes = 0;
-  visit_factors(plan, [&](const TensorView& weight) {
-    bytes += row_tiles(weight.rows()) * kernels.packing->tile_bytes(weight.format, weight.columns());
-  });
+  for (const PreparedWeight& packed : packed_weights(plan, kernels)) bytes += packed.bytes;
   return bytes;
+}
+
+void pack(const TensorView& weight, const Packing& packing, ThreadPool& pool, std::byte* out) {
+  EIDER_CHECK_EQ(weight.columns() % format_block_elems(weight.format), 0);
+  const std::int64_t tile_bytes = packing.tile_bytes(weight.format, weight.columns());
+  const std::int64_t tiles = row_tiles(weight.rows());
+  pool.run([&](int thread) {
+    const auto [begin, end] = ThreadPool::share(tiles, 1, thread, pool.size());
+    for (std::int64_t tile = begin; tile < end; ++tile)
+      packing.pack_tile(weight.format, weight.data, weight.row_bytes(), weight.rows(), weight.columns(), tile,
+                        out + tile * tile_bytes);
+  });
+}
+
+Result<WeightStore> WeightStore::create(const Plan& plan, const Kernels& kernels,
+                                        const std::vector<const std::byte*>& prepared, ThreadPool& pool) {
+  const std::vector<PreparedWeight> weights = packed_weights(plan, kernels);
+  if (!prepared.empty()) EIDER_CHECK_EQ(prepared.size(), weights.size());
+  const std::int64_t own_bytes = prepared.empty() ? packed_bytes(plan, kernels) : 0;
+  EIDER_TRY(Buffer buffer, Buffer::allocate(static_cast<std::size_t>(own_bytes)));
+  WeightStore store(kernels.packing, std::move(buffer));
+  std::byte* next = store.packed_.data();
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    const TensorView& weight = *weights[i].weight;
+    const std::byte* place = next;
+    if (prepared.empty()) {
+      pack(weight, *kernels.packing, pool, next);
+      next += weights[i].bytes;
+    } else {
+      place = prepared[i];
+    }
+    store.places_.emplace(weight.data, place);
+  }
+  return store;
+}
+
+Matrix WeightStore::matrix(const TensorView& weight) const {
+  if (packing_ == nullptr) return {weight.data, weight.row_bytes(), weight.rows(), weight.columns()};
+  return {places_.at(weight.data), packing_->tile_bytes(weight.format, weight.columns()), weight.rows(),
+          weight.columns()};
 }
 
 }  // namespace eider::host

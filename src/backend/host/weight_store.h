@@ -2,43 +2,47 @@
 // packed.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <utility>
+#include <unordered_map>
 #include <vector>
 
 #include "backend/host/kernels.h"
 #include "base/result.h"
 #include "base/thread_pool.h"
-#include "ops/plan.h"
+#include "ops/backend.h"
 #include "tensor/buffer.h"
 
 namespace eider::host {
 
+/// The weights of a plan that `kernels` read packed, in the order of a step; none where they read them as
+/// stored.
+std::vector<PreparedWeight> packed_weights(const Plan& plan, const Kernels& kernels);
+/// Those of them that no step reads as stored too (an embedding may be the output matrix).
+std::vector<const TensorView*> copied_weights(const Plan& plan, const Kernels& kernels);
+/// Bytes that packed_weights() take.
+std::int64_t packed_bytes(const Plan& plan, const Kernels& kernels);
+/// Packs a matrix, each tile by the thread that will read it, so that on a machine of several memories it
+/// lies near that one. The memory it takes beyond the model is this one matrix, since the pages of the
+/// checkpoint's file are the kernel's to drop.
+void pack(const TensorView& weight, const Packing& packing, ThreadPool& pool, std::byte* out);
+
 class WeightStore {
  public:
-  /// A store for the weights of `plan`. Packed ones lie one behind the other in the order in which they are
-  /// added, which is that of a step, in pages of 2 MiB where the kernel has them.
-  static Result<WeightStore> create(const Plan& plan, const Kernels& kernels, ThreadPool& pool);
+  /// The weights of `plan`. Packed ones lie where `prepared` says (CompileOptions), or are packed here, one
+  /// behind the other in the order of a step, in pages of 2 MiB where the kernel has them.
+  static Result<WeightStore> create(const Plan& plan, const Kernels& kernels,
+                                    const std::vector<const std::byte*>& prepared, ThreadPool& pool);
 
-  /// The matrix as the table's products read it. Packs where the table asks for it, each tile by the thread
-  /// that will read it, so that on a machine of several memories it lies near that one. The memory it takes
-  /// beyond the model is this one matrix, since the pages of the checkpoint's file are the kernel's to drop.
-  Matrix add(const TensorView& weight);
-
-  /// The weights of a plan that are packed and not read as stored (an embedding may be the output matrix
-  /// too).
-  static std::vector<const TensorView*> copied(const Plan& plan, const Kernels& kernels);
-  /// Bytes that the packed form of a plan's weights takes.
-  static std::int64_t bytes_beside(const Plan& plan, const Kernels& kernels);
+  /// A weight of the plan as the table's products read it.
+  Matrix matrix(const TensorView& weight) const;
 
  private:
-  WeightStore(const Packing* packing, ThreadPool& pool, Buffer packed)
-      : packing_(packing), pool_(&pool), packed_(std::move(packed)) {}
+  WeightStore(const Packing* packing, Buffer packed) : packing_(packing), packed_(std::move(packed)) {}
 
   const Packing* packing_;
-  ThreadPool* pool_;
   Buffer packed_;
-  std::int64_t used_ = 0;  // bytes of packed_
+  std::unordered_map<const std::byte*, const std::byte*> places_;  // of packed weights, by their stored bytes
 };
 
 }  // namespace eider::host
