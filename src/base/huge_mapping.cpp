@@ -65,6 +65,16 @@ Status HugeMapping::unmap(std::size_t offset, std::size_t bytes) {
   return {};
 }
 
+Status HugeMapping::replace(std::size_t offset, HugeMapping copy) {
+  EIDER_CHECK(offset + copy.size_ <= size_);
+  // The kernel takes the old pages away and puts the new ones there under one lock, for which a thread that
+  // finds no page meanwhile waits.
+  void* moved = ::mremap(copy.data_, copy.size_, copy.size_, MREMAP_MAYMOVE | MREMAP_FIXED, data_ + offset);
+  if (moved == MAP_FAILED) return error("cannot move {} bytes: out of memory", copy.size_);
+  copy.data_ = nullptr;
+  return {};
+}
+
 void HugeMapping::populate(std::size_t offset, std::size_t bytes) const {
   EIDER_CHECK(offset + bytes <= size_);
 #ifdef MADV_POPULATE_READ
@@ -95,7 +105,7 @@ MappedPages mapped_pages(std::span<const std::byte> memory) {
     std::uintptr_t first = 0, last = 0;
     std::int64_t kib = 0;
     if (std::sscanf(line.c_str(), "%" SCNxPTR "-%" SCNxPTR, &first, &last) == 2)
-      inside = first >= begin && last <= begin + memory.size();
+      inside = first < begin + memory.size() && last > begin;
     else if (!inside)
       continue;
     else if (std::sscanf(line.c_str(), "Rss: %" SCNd64, &kib) == 1)

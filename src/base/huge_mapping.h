@@ -27,6 +27,9 @@ class HugeMapping {
 
   /// Lays memory of its own over those bytes again.
   Status unmap(std::size_t offset, std::size_t bytes);
+  /// Puts `copy`, which holds the same bytes, in place of those at `offset`. Other threads may read them
+  /// meanwhile.
+  Status replace(std::size_t offset, HugeMapping copy);
   /// Has the pages of those bytes mapped, reading them from the disk where they are not in memory.
   void populate(std::size_t offset, std::size_t bytes) const;
 
@@ -42,7 +45,8 @@ class HugeMapping {
   std::size_t size_;
 };
 
-/// How the kernel has mapped a stretch of memory, in bytes.
+/// How the kernel has mapped a stretch of memory, in bytes; memory of the process's own next to it, which the
+/// kernel may keep together with it, counts too.
 struct MappedPages {
   std::int64_t resident = 0;
   std::int64_t huge = 0;  ///< in pages of 2 MiB

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "runtime/prepared_model.h"
 
 namespace eider {
 namespace {

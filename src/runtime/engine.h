@@ -13,10 +13,11 @@
 #include "model/model.h"
 #include "ops/backend.h"
 #include "runtime/kv_pool.h"
-#include "runtime/prepared_model.h"
 #include "runtime/session.h"
 
 namespace eider {
+
+class PreparedModel;
 
 /// Most tokens that a context may be asked to hold: beyond any model's, and small enough for a session's
 /// tables.

@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 
 #include <chrono>
+#include <cstring>
 #include <filesystem>
 #include <utility>
 
@@ -194,6 +195,7 @@ void PreparedModel::work() {
   constexpr int kLowPriority = 10;  // decoding goes first
   ::setpriority(PRIO_PROCESS, 0, kLowPriority);
   if (index_.data_bytes() > limits_.checked_first) check_mapped();
+  copy_small_pages();
   if (!writing_) return;
   Status written = write_missing();
   if (!written.ok() && !stop_) writer_->remove();
@@ -218,6 +220,26 @@ void PreparedModel::check_mapped() {
   }
 }
 
+// Where the kernel or the file system has no large pages for files, anonymous memory may have them.
+void PreparedModel::copy_small_pages() {
+  const auto mostly_huge = [](const MappedPages& pages) { return 2 * pages.huge >= pages.resident; };
+  if (mapped_.empty() || mostly_huge(mapped_pages(memory_.bytes()))) return;
+  for (const std::size_t section : mapped_) {
+    const std::span<std::byte> bytes = section_bytes(section);
+    // Whole pages of 2 MiB, which small models' sections are not.
+    if (bytes.size() % static_cast<std::size_t>(kHugePage) != 0) return;
+    Result<HugeMapping> copy = HugeMapping::create(bytes.size());
+    if (!copy.ok()) return;
+    for (std::size_t at = 0; at < bytes.size(); at += static_cast<std::size_t>(kHugePage)) {
+      if (stop_) return;
+      std::memcpy(copy->bytes().data() + at, bytes.data() + at, static_cast<std::size_t>(kHugePage));
+    }
+    if (!mostly_huge(mapped_pages(copy->bytes()))) return;
+    const auto offset = static_cast<std::size_t>(index_.sections()[section].offset);
+    if (!memory_.replace(offset, std::move(copy).value()).ok()) return;
+  }
+}
+
 Status PreparedModel::write_missing() {
   for (const std::size_t section : missing_) {
     const std::int64_t before = written_;
@@ -239,10 +261,6 @@ Status PreparedModel::finish(const PreparedProgress& progress) {
   }
   const std::lock_guard lock(mutex_);
   return write_;
-}
-
-MappedPages PreparedModel::pages() const {
-  return mapped_pages(memory_.bytes());
 }
 
 }  // namespace eider

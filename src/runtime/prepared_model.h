@@ -68,9 +68,8 @@ class PreparedModel {
   /// Waits until all is written. Fails where it cannot be, or progress() said to stop.
   Status finish(const PreparedProgress& progress);
 
-  /// How much came from the file, and how the kernel has mapped it.
+  /// How much came from the file.
   std::int64_t mapped_bytes() const { return mapped_bytes_; }
-  MappedPages pages() const;
 
  private:
   PreparedModel(PreparedIndex index, HugeMapping memory, const PrepareLimits& limits)
@@ -80,6 +79,7 @@ class PreparedModel {
   Status open_to_write(const WeightCache& cache);
   void work();
   void check_mapped();
+  void copy_small_pages();
   Status write_missing();
   std::span<std::byte> section_bytes(std::size_t section) const;
 

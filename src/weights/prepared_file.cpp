@@ -154,7 +154,7 @@ std::optional<bool> PreparedFile::check(std::size_t section, std::span<const std
 Result<bool> PreparedFile::check_on_disk(std::size_t section, const PreparedProgress& progress) const {
   EIDER_CHECK(states_[section] == State::kFinished);
   const PreparedSection& place = index_.sections()[section];
-  std::vector<std::byte> piece(kPiece);
+  std::vector<std::byte> piece(std::min(kPiece, static_cast<std::size_t>(place.bytes)));
   for (std::size_t i = 0; i < place.count; ++i) {
     const std::size_t tensor = place.first + i;
     Checksum checksum;

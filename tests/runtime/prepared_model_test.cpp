@@ -27,22 +27,22 @@ class PreparedModelTest : public testing::TestWithParam<bool> {
   void SetUp() override {
     path_ = temp_.file("model.gguf");
     test::RandomModel(Format::kQ8_0, GetParam()).write(path_);
-    backend_ = std::move(*make_cpu_backend(pool_, machine_, cpu_isas(machine_).front()));
+    backend_ = make_cpu_backend(pool_, machine_, cpu_isas(machine_).front()).value();
   }
 
-  Model open_model() const { return std::move(*load_model(*Checkpoint::open(path_))); }
+  Model open_model() const { return load_model(Checkpoint::open(path_).value()).value(); }
 
   std::string cache_path() const { return cache_.path_of(prepared_index(open_model(), *backend_)->key()); }
 
   std::shared_ptr<PreparedModel> load(const PrepareLimits& limits = kKeepAll) {
     auto loaded = PreparedModel::load(open_model(), *backend_, cache_, {}, limits);
     EXPECT_TRUE(loaded.ok()) << (loaded.ok() ? "" : loaded.error().message());
-    return loaded.ok() ? std::move(*loaded) : nullptr;
+    return loaded.ok() ? std::move(loaded).value() : nullptr;
   }
 
   /// Logits of a few tokens.
   std::vector<float> logits(std::shared_ptr<PreparedModel> prepared) {
-    auto engine = std::move(*Engine::create(open_model(), *backend_, {.context = 64}, std::move(prepared)));
+    auto engine = Engine::create(open_model(), *backend_, {.context = 64}, std::move(prepared)).value();
     Session session = engine->new_session();
     const std::vector<TokenId> tokens = {5, 17, 300, 2, 99};
     EXPECT_TRUE(engine->prefill(session, tokens).ok());
@@ -165,7 +165,7 @@ TEST_P(PreparedModelTest, DamageFoundBehindStopsTheRun) {
   EXPECT_EQ(damaged->status().error().message(),
             cache_path() + ": the prepared weights of " + index.sections()[1].name() +
                 " are damaged, so what was computed is void; it is prepared anew at the next start");
-  auto engine = std::move(*Engine::create(open_model(), *backend_, {.context = 64}, damaged));
+  auto engine = Engine::create(open_model(), *backend_, {.context = 64}, damaged).value();
   Session session = engine->new_session();
   const std::vector<TokenId> tokens = {1};
   const Status stopped = engine->prefill(session, tokens);
@@ -229,17 +229,18 @@ TEST(Fingerprint, TellsFilesApart) {
   const test::TempDir directory;
   const std::string path = directory.file("a.gguf");
   test::RandomModel(Format::kQ8_0, false).write(path);
-  const auto first = fingerprint(**Checkpoint::open(path));
+  const auto first = fingerprint(*Checkpoint::open(path).value());
   ASSERT_TRUE(first.has_value());
   const auto time = std::filesystem::last_write_time(path);
   std::filesystem::rename(path, directory.file("b.gguf"));
-  EXPECT_EQ(fingerprint(**Checkpoint::open(directory.file("b.gguf"))), first) << "the name does not count";
+  EXPECT_EQ(fingerprint(*Checkpoint::open(directory.file("b.gguf")).value()), first)
+      << "the name does not count";
   std::filesystem::last_write_time(directory.file("b.gguf"), time + std::chrono::seconds(1));
-  EXPECT_NE(fingerprint(**Checkpoint::open(directory.file("b.gguf"))), first);
+  EXPECT_NE(fingerprint(*Checkpoint::open(directory.file("b.gguf")).value()), first);
 
   test::RandomModel(Format::kQ4_0, false).write(path);
   std::filesystem::last_write_time(path, time);
-  EXPECT_NE(fingerprint(**Checkpoint::open(path)), first);
+  EXPECT_NE(fingerprint(*Checkpoint::open(path).value()), first);
 }
 
 }  // namespace

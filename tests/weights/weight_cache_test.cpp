@@ -1,8 +1,10 @@
 #include "weights/weight_cache.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <ctime>
 #include <filesystem>
 
 #include "tests/support/temp_dir.h"
