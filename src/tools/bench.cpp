@@ -17,6 +17,7 @@
 
 #include "backend/cpu/cpu_backend.h"
 #include "bench/compare.h"
+#include "bench/estimate.h"
 #include "bench/host_info.h"
 #include "bench/html_report.h"
 #include "bench/kernel_bench.h"
@@ -154,6 +155,7 @@ class Bench {
   Result<MachineReport> measure_machine() {
     const auto threads = static_cast<int>(std::ranges::max(threads_));
     const MachineOptions options{threads, static_cast<int>(flags_.repetitions), cold_bytes()};
+    tell_time("the machine", most_seconds(options));
     ProgressBar bar(terminal_, "machine");
     return bench::measure_machine(machine_, host_, options, draw(bar));
   }
@@ -192,6 +194,10 @@ class Bench {
       for (const std::string& isa : isas) {
         EIDER_TRY(const std::unique_ptr<Backend> backend,
                   make_cpu_backend(pool, machine_, isa).context("--isa"));
+        const auto cold = static_cast<double>(memory.size());
+        const Roof roof = measure_roof(memory, machine_, isa, host_.l2_bytes, pool);
+        tell_time(fmt::format("kernels, {}", isa), most_seconds(product_cases(), samples, roof, cold) +
+                                                       most_seconds(attention_cases(), samples, roof, cold));
         ProgressBar bar(terminal_, fmt::format("kernels, {}", isa));
         EIDER_TRY(std::vector<KernelResult> some_products,
                   bench::measure_kernels({*cpu_kernels(machine_, isa), pool, memory, host_.l2_bytes},
@@ -249,6 +255,9 @@ class Bench {
     EIDER_TRY(const std::unique_ptr<Engine> engine, load_engine(std::move(model), *compute.backend, options,
                                                                 flags_.engine.cache, terminal_, interrupt_));
     finish_cache(*engine, terminal_, interrupt_);  // writing would disturb what is measured
+    if (roof && flags_.engine.backend != "reference")
+      tell_time(run.model, most_seconds(engine->model().plan, options.kv_type, tests,
+                                        static_cast<int>(flags_.repetitions), roof()));
     ProgressBar bar(terminal_, run.model);
     EIDER_TRY(std::vector<ModelResult> measured,
               measure_model(*engine, run, tests, static_cast<int>(flags_.repetitions), roof, draw(bar))
@@ -266,6 +275,12 @@ class Bench {
     EIDER_TRY(const SyntheticModel synthetic, SyntheticModel::create(*subject.synthetic, pool));
     EIDER_TRY(std::shared_ptr<const Checkpoint> checkpoint, synthetic.checkpoint());
     return load_model(std::move(checkpoint)).context(synthetic.name());
+  }
+
+  /// What takes a moment only is not announced.
+  void tell_time(const std::string& what, double seconds) const {
+    constexpr double kWorthTelling = 10;
+    if (seconds >= kWorthTelling) terminal_.note(fmt::format("{}: at most about {:.0f} s", what, seconds));
   }
 
   void warn_of_change(const ModelResult& result) const {

@@ -5,6 +5,7 @@
 
 #include "backend/cpu/cpu_backend.h"
 #include "bench/attention_bench.h"
+#include "bench/estimate.h"
 #include "bench/html.h"
 #include "bench/kernel_bench.h"
 #include "bench/machine_bench.h"
@@ -239,6 +240,22 @@ TEST(AttentionBench, MeasuresDecodeAndPrefill) {
   }
   const AttentionCase large{{64, 64, 128}, KvType::kF32, 1, 5000};
   EXPECT_FALSE(measure_attention(setup, {large}, 1, read_roof, kOn).ok());
+}
+
+TEST(Estimates, GrowWithTheWork) {
+  const Roof roof{.memory_read = 10, .cache_read = 100, .fp32 = 50, .int8 = 200};
+  const Model model = load(tiny_moe(Format::kQ8_0));
+  const auto of_model = [&](const std::vector<ModelTest>& tests, int repetitions) {
+    return most_seconds(model.plan, KvType::kF16, tests, repetitions, roof);
+  };
+  // Two readings of roofs of half a second, and 6 runs of 1000 tokens, each a millisecond and its bytes at 1
+  // GB/s.
+  const double bytes = decode_bytes(model.plan, KvType::kF16, 1000);
+  EXPECT_NEAR(of_model({{.generate = 1000}}, 5), 1 + 6000 * (1e-3 + bytes / 1e9), 1e-6);
+  EXPECT_GT(of_model({{.prompt = 512, .depth = 512}}, 5), of_model({{.prompt = 512}}, 5));
+  const KernelCase large{Format::kQ4_K, 9728, 2560, 512, true}, small{Format::kQ4_K, 256, 256, 1, false};
+  EXPECT_GT(most_seconds({large}, 5, roof, 1e9), most_seconds({small}, 5, roof, 1e9) + 1);
+  EXPECT_GT(most_seconds(MachineOptions{8, 5, 1 << 30}), most_seconds(MachineOptions{1, 5, 1 << 30}));
 }
 
 TEST(Html, TextMeansItself) {
