@@ -51,6 +51,7 @@ std::optional<std::int64_t> number_after(const std::string& text, std::string_vi
   return std::nullopt;
 }
 
+/// CPUs that the process may run on. Its mask may name some that are switched off or were never there.
 std::vector<int> allowed_cpus(const std::string& root) {
   const std::optional<std::string> status = read_text(root + "/proc/self/status");
   constexpr std::string_view kKey = "Cpus_allowed_list:";
@@ -62,10 +63,21 @@ std::vector<int> allowed_cpus(const std::string& root) {
     rest >> list;
     cpus = parse_cpu_list(list);
   }
+  const std::vector<int> online =
+      parse_cpu_list(read_text(root + "/sys/devices/system/cpu/online").value_or(""));
+  if (!online.empty()) std::erase_if(cpus, [&](int cpu) { return !std::ranges::binary_search(online, cpu); });
   if (cpus.empty())
     for (unsigned cpu = 0; cpu < std::max(1u, std::thread::hardware_concurrency()); ++cpu)
       cpus.push_back(static_cast<int>(cpu));
   return cpus;
+}
+
+/// CPUs that share a core with `cpu`, itself among them; empty where the machine does not say.
+std::vector<int> siblings_of(const std::string& root, int cpu) {
+  const std::string topology = root + "/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/";
+  for (const char* file : {"core_cpus_list", "thread_siblings_list"})  // the name of today, and the older one
+    if (const auto list = read_text(topology + file)) return parse_cpu_list(*list);
+  return {};
 }
 
 /// One CPU of each set of siblings that shares a core.
@@ -73,9 +85,7 @@ std::vector<int> one_per_core(const std::string& root, const std::vector<int>& a
   std::set<int> seen;  // the lowest sibling, allowed or not, names the core
   std::vector<int> cores;
   for (int cpu : allowed) {
-    const std::string topology = root + "/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/";
-    const std::vector<int> siblings =
-        parse_cpu_list(read_text(topology + "thread_siblings_list").value_or(""));
+    const std::vector<int> siblings = siblings_of(root, cpu);
     if (seen.insert(siblings.empty() ? cpu : siblings.front()).second) cores.push_back(cpu);
   }
   return cores;
@@ -233,9 +243,15 @@ std::vector<int> parse_cpu_list(const std::string& text) {
 }
 
 int Machine::default_threads() const {
-  int threads = static_cast<int>(physical_cores.size());
-  if (cpu_quota > 0 && cpu_quota < threads) threads = static_cast<int>(std::ceil(cpu_quota));
-  return std::max(1, threads);
+  const auto cores = static_cast<double>(physical_cores.size());
+  const double granted = cpu_quota > 0 ? std::min(cores, cpu_quota) : cores;
+  return std::max(1, static_cast<int>(std::lround(granted)));
+}
+
+std::span<const int> Machine::cores_for(int threads) const {
+  const bool quota_binds = cpu_quota > 0 && cpu_quota < threads;
+  if (quota_binds || static_cast<std::size_t>(threads) != physical_cores.size()) return {};
+  return physical_cores;
 }
 
 Machine detect_machine(const std::string& root) {

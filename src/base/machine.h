@@ -3,13 +3,15 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 namespace eider {
 
 struct Machine {
-  /// Logical CPUs in the affinity mask, one per physical core (lowest sibling first), ascending.
+  /// Logical CPUs that are online and in the affinity mask, one per physical core (the lowest allowed
+  /// sibling), ascending. Cores of hybrid CPUs count alike.
   std::vector<int> physical_cores;
   /// CPU time the cgroup grants, in CPUs (v1 and v2, the tightest of all ancestors); 0 where unlimited.
   double cpu_quota = 0;
@@ -27,8 +29,14 @@ struct Machine {
   /// 64-bit ARM with the dot product instructions of ARMv8.2.
   bool has_dot_product = false;
 
-  /// Default of -t: physical cores, but no more than the quota rounded up, at least 1.
+  /// Default of -t: physical cores, but no more than the quota, at least 1. The quota is rounded to the
+  /// nearest: a thread that is granted less than half a core adds less than the others lose by waiting for
+  /// it.
   int default_threads() const;
+  /// The cores that `threads` threads are kept on, one each: all, where there is a thread for each and the
+  /// quota grants all of their time. Else empty: where to run is then the kernel's choice, which knows what
+  /// other processes are doing.
+  std::span<const int> cores_for(int threads) const;
 };
 
 /// Reads /proc and /sys beneath `root` ("": the real ones); what cannot be read counts as unlimited.

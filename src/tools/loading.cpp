@@ -39,11 +39,7 @@ Result<Tokenizer> create_tokenizer(const Checkpoint& checkpoint) {
 Result<Compute> create_compute(const EngineFlags& flags, const Machine& machine) {
   Compute compute;
   const int threads = flags.threads.value_or(machine.default_threads());
-  // With a thread for each core that the process may use, each stays on its own. With fewer the choice is the
-  // kernel's: it knows what the other processes are doing.
-  std::span<const int> cores = machine.physical_cores;
-  if (static_cast<std::size_t>(threads) != cores.size()) cores = {};
-  compute.pool = std::make_unique<ThreadPool>(threads, cores);
+  compute.pool = std::make_unique<ThreadPool>(threads, machine.cores_for(threads));
   if (flags.backend == "reference") {
     if (flags.isa) return error("--isa: only the cpu backend has instruction sets to choose from");
     compute.backend = make_reference_backend(*compute.pool, machine);

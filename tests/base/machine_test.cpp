@@ -4,9 +4,11 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <utility>
 
 namespace eider {
 namespace {
@@ -29,9 +31,15 @@ class MachineTest : public testing::Test {
     std::filesystem::create_directories(file.parent_path());
     std::ofstream(file) << text;
   }
-  void siblings(int cpu, const std::string& list) {
-    write("/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/thread_siblings_list",
-          list + "\n");
+  /// The file's name is core_cpus_list since Linux 5.3.
+  void siblings(int cpu, const std::string& list, const std::string& file = "thread_siblings_list") {
+    write("/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/" + file, list + "\n");
+  }
+  /// A group of version 2 that grants `quota` microseconds of every 100,000.
+  void grant(const std::string& quota) {
+    write("/proc/self/mountinfo", "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+    write("/proc/self/cgroup", "0::/job\n");
+    write("/sys/fs/cgroup/job/cpu.max", quota + " 100000\n");
   }
   Machine detect() const { return detect_machine(root_); }
 
@@ -52,6 +60,52 @@ TEST_F(MachineTest, KeepsToTheAffinityMask) {
   EXPECT_EQ(detect().physical_cores, (std::vector<int>{3, 5, 6}));
   write("/proc/self/status", "Cpus_allowed_list:\t2-3\n");
   EXPECT_EQ(detect().physical_cores, (std::vector<int>{2}));
+}
+
+TEST_F(MachineTest, KnowsTheNewNameOfTheSiblings) {
+  for (int cpu = 0; cpu < 8; ++cpu) {
+    siblings(cpu, std::to_string(cpu / 2 * 2) + "-" + std::to_string(cpu / 2 * 2 + 1), "core_cpus_list");
+    siblings(cpu, "0-7");
+  }
+  EXPECT_EQ(detect().physical_cores, (std::vector<int>{0, 2, 4, 6}));
+}
+
+// Of a hybrid CPU, the fast cores run two threads each and the slow ones one.
+TEST_F(MachineTest, CountsFastAndSlowCoresAlike) {
+  for (int cpu = 0; cpu < 4; ++cpu)
+    siblings(cpu, std::to_string(cpu / 2 * 2) + "-" + std::to_string(cpu / 2 * 2 + 1));
+  for (int cpu = 4; cpu < 8; ++cpu) siblings(cpu, std::to_string(cpu));
+  EXPECT_EQ(detect().physical_cores, (std::vector<int>{0, 2, 4, 5, 6, 7}));
+  EXPECT_EQ(detect().default_threads(), 6);
+}
+
+// The mask of a process names CPUs that a machine may get later, or that were switched off.
+TEST_F(MachineTest, LeavesOutCpusThatAreOffline) {
+  write("/proc/self/status", "Cpus_allowed_list:\t0-127\n");
+  write("/sys/devices/system/cpu/online", "0-2,5\n");
+  EXPECT_EQ(detect().physical_cores, (std::vector<int>{0, 1, 2, 5}));
+}
+
+TEST_F(MachineTest, QuotasAreRoundedToThreads) {
+  constexpr std::pair<const char*, int> kCases[] = {
+      {"max", 8},    {"1000", 1},   {"99000", 1},  {"100000", 1}, {"149000", 1}, {"150000", 2},
+      {"200000", 2}, {"350000", 4}, {"740000", 7}, {"790000", 8}, {"800000", 8}, {"6400000", 8}};
+  for (const auto& [quota, threads] : kCases) {
+    grant(quota);
+    EXPECT_EQ(detect().default_threads(), threads) << quota;
+  }
+}
+
+TEST_F(MachineTest, ThreadsStayOnCoresThatAreWhollyTheirs) {
+  EXPECT_EQ(std::ranges::size(detect().cores_for(8)), 8u);
+  EXPECT_TRUE(detect().cores_for(7).empty());
+  EXPECT_TRUE(detect().cores_for(9).empty());
+  EXPECT_TRUE(Machine().cores_for(1).empty());
+  grant("790000");
+  EXPECT_TRUE(detect().cores_for(8).empty());
+  grant("800000");
+  const Machine machine = detect();
+  EXPECT_TRUE(std::ranges::equal(machine.cores_for(8), machine.physical_cores));
 }
 
 TEST_F(MachineTest, WithoutTopologyEveryCpuIsACore) {
@@ -99,6 +153,21 @@ TEST_F(MachineTest, Version1InAContainer) {
   EXPECT_EQ(machine.default_threads(), 3);
   EXPECT_EQ(machine.total_memory, 2 * kGiB);
   EXPECT_EQ(machine.available_memory, kGiB);
+}
+
+// Both versions at once, each controller with a hierarchy of its own, as systemd mounts them.
+TEST_F(MachineTest, Version1BesideAnEmptyVersion2) {
+  write("/proc/self/mountinfo",
+        "31 30 0:27 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n"
+        "32 30 0:28 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
+        "33 30 0:29 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n");
+  write("/proc/self/cgroup", "4:memory:/\n1:cpu:/outer/inner\n0::/\n");
+  write("/sys/fs/cgroup/cpu/outer/cpu.cfs_quota_us", "600000\n");
+  write("/sys/fs/cgroup/cpu/outer/cpu.cfs_period_us", "200000\n");
+  write("/sys/fs/cgroup/cpu/outer/inner/cpu.cfs_quota_us", "-1\n");
+  write("/sys/fs/cgroup/cpu/outer/inner/cpu.cfs_period_us", "100000\n");
+  EXPECT_DOUBLE_EQ(detect().cpu_quota, 3);
+  EXPECT_EQ(detect().default_threads(), 3);
 }
 
 TEST_F(MachineTest, AnExceededLimitLeavesNothing) {
