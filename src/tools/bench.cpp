@@ -2,6 +2,7 @@
 #include <fmt/chrono.h>
 #include <fmt/ranges.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <cerrno>

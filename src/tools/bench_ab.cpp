@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 #include <wordexp.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <set>

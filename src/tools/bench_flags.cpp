@@ -1,5 +1,6 @@
 #include "tools/bench_flags.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
 #include <charconv>

@@ -204,20 +204,21 @@ one leaves. What was typed is remembered in $XDG_STATE_HOME/eider/chat_history
 }  // namespace
 
 void add_chat_command(CLI::App& program, Action& action) {
-  CLI::App* command =
-      program.add_subcommand("chat", "Answers messages by turns, from a terminal or line by line");
   const auto flags = std::make_shared<ChatFlags>();
-  add_model_flag(*command, flags->engine);
-  add_text_flag(*command, "--system", "TEXT", flags->system, "System message");
-  add_template_flags(*command, flags->chat_template, "Options");
-  add_predict_flag(*command, flags->limits.max_tokens);
-  command->add_flag("--verbose", flags->verbose, "Shows memory, threads, and what each answer took");
-  add_context_flag(*command, flags->engine);
-  add_engine_flags(*command, flags->engine);
-  add_sampling_flags(*command, flags->sampling);
-  command->footer(kExamples);
-  command->callback(
-      [flags, &action] { action = [flags](const Terminal& terminal) { return chat(*flags, terminal); }; });
+  const auto choose = [flags, &action]() -> Status {
+    action = [flags](const Terminal& terminal) { return chat(*flags, terminal); };
+    return {};
+  };
+  CLI::App& command = add_command(
+      program, "chat", "Answers messages by turns, from a terminal or line by line", kExamples, choose);
+  add_model_flag(command, flags->engine);
+  add_text_flag(command, "--system", "TEXT", flags->system, "System message");
+  add_template_flags(command, flags->chat_template, kOptionsGroup);
+  add_predict_flag(command, flags->limits.max_tokens);
+  add_switch(command, "--verbose", flags->verbose, "Shows memory, threads, and what each answer took");
+  add_context_flag(command, flags->engine);
+  add_engine_flags(command, flags->engine);
+  add_sampling_flags(command, flags->sampling);
 }
 
 }  // namespace eider

@@ -1,6 +1,5 @@
 #include "tools/chat_commands.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -132,33 +131,19 @@ Result<ChatStep> show_statistics(Chat& chat, const std::string&, const Terminal&
 
 // The settings are the flags of the command line, by the names and rules that they have there.
 Result<ChatStep> set(Chat& chat, const std::string& argument, const Terminal& terminal) {
-  SamplingFlags sampling = chat.sampling;
-  GenerationLimits limits = chat.limits;
-  CLI::App flags;
-  flags.set_help_flag();
-  add_sampling_flags(flags, sampling);
-  add_predict_flag(flags, limits.max_tokens);
   if (argument.empty()) {
     std::string text;
-    for (const CLI::Option* option : flags.get_options())
-      text += help_line("  " + option->get_lnames().front(), option->get_description(), 21);
-    terminal.note(fmt::format("{}The seed is {} now.", text, *sampling.seed));
+    for (const Setting& setting : chat_settings(chat.sampling, chat.limits.max_tokens))
+      text += help_line("  " + setting.name, setting.help, 21);
+    terminal.note(fmt::format("{}The seed is {} now.", text, *chat.sampling.seed));
     return ChatStep::kRead;
   }
   const std::size_t name_end = argument.find_first_of(" =");
   if (name_end == std::string::npos) return error("/set: {} needs a value, as in /set temp 0.5", argument);
   std::string name = argument.substr(0, name_end);
   name.erase(0, name.find_first_not_of('-'));
-  if (flags.get_option_no_throw("--" + name) == nullptr)
-    return error("/set: '{}' is no setting; /set alone lists them", name);
   const std::string value(trimmed(std::string_view(argument).substr(name_end + 1)));
-  try {
-    flags.parse(std::vector<std::string>{value, "--" + name});  // CLI11 takes them from the back
-  } catch (const CLI::ParseError& problem) {
-    return error("/set: {}", problem.what());
-  }
-  chat.sampling = std::move(sampling);
-  chat.limits = limits;
+  EIDER_TRY_STATUS(change_setting(name, value, chat.sampling, chat.limits.max_tokens).context("/set"));
   return ChatStep::kRead;
 }
 

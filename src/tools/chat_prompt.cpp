@@ -35,8 +35,7 @@ Result<std::tm> told_time() {
 
 void add_template_flags(CLI::App& command, TemplateFlags& flags, const std::string& group) {
   add_text_flag(command, "--chat-template-file", "PATH", flags.file,
-                "A Jinja template in place of the model's own");
-  command.get_option("--chat-template-file")->group(group);
+                "A Jinja template in place of the model's own", group);
   const auto read_variables = [&flags](const std::string& text) -> Status {
     auto variables = Json::parse(text, nullptr, false);
     if (!variables.is_object()) return error("a JSON object");
@@ -44,8 +43,7 @@ void add_template_flags(CLI::App& command, TemplateFlags& flags, const std::stri
     return {};
   };
   add_value_flag(command, "--template-args", "JSON", read_variables,
-                 "An object of variables for the chat template; sets or changes any")
-      ->group(group);
+                 "An object of variables for the chat template; sets or changes any", group);
 }
 
 Result<ChatPrompt> ChatPrompt::create(const TemplateFlags& flags, const Tokenizer& tokenizer,

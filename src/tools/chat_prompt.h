@@ -2,7 +2,6 @@
 // variables that every template may ask for and those that people set.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <ctime>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -11,6 +10,7 @@
 #include "base/result.h"
 #include "text/chat_template.h"
 #include "text/tokenizer.h"
+#include "tools/cli_fwd.h"
 
 namespace eider {
 

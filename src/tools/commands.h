@@ -2,10 +2,10 @@
 // chosen.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 
 #include "base/result.h"
+#include "tools/cli_fwd.h"
 #include "tools/terminal.h"
 
 namespace eider {

@@ -1,5 +1,6 @@
 #include "tools/flags.h"
 
+#include <CLI/CLI.hpp>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -81,7 +82,8 @@ Status parse_kv_type(const std::string& text, KvType& type) {
 }  // namespace
 
 CLI::Option* add_value_flag(CLI::App& command, const std::string& names, const std::string& type,
-                            std::function<Status(const std::string&)> parse, const std::string& help) {
+                            std::function<Status(const std::string&)> parse, const std::string& help,
+                            const std::string& group) {
   const std::string name = names.substr(names.rfind(',') + 1);
   const auto read = [name, parse = std::move(parse)](const CLI::results_t& values) {
     for (const std::string& value : values) {
@@ -94,17 +96,30 @@ CLI::Option* add_value_flag(CLI::App& command, const std::string& names, const s
   };
   return command.add_option(names, read, help)
       ->type_name(type)
+      ->group(group)
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
 
 void add_text_flag(CLI::App& command, const std::string& names, const std::string& type,
-                   std::optional<std::string>& value, const std::string& help) {
+                   std::optional<std::string>& value, const std::string& help, const std::string& group) {
   const auto store = [&value](const std::string& text) -> Status {
     value = text;
     return {};
   };
-  add_value_flag(command, names, type, store, help);
+  add_value_flag(command, names, type, store, help, group);
+}
+
+void add_repeated_flag(CLI::App& command, const std::string& names, const std::string& type,
+                       std::function<Status(const std::string&)> parse, const std::string& help,
+                       const std::string& group) {
+  add_value_flag(command, names, type, std::move(parse), help, group)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+void add_switch(CLI::App& command, const std::string& names, bool& on, const std::string& help,
+                const std::string& group) {
+  command.add_flag(names, on, help)->group(group);
 }
 
 CLI::Option* add_integer_flag(CLI::App& command, const std::string& names,
@@ -119,10 +134,19 @@ CLI::Option* add_integer_flag(CLI::App& command, const std::string& names,
   return add_value_flag(command, names, "N", parse, help);
 }
 
-void add_model_flag(CLI::App& command, EngineFlags& flags) {
-  command
-      .add_option("-m,--model", flags.model,
-                  "A .gguf file (of a split one, the first part), or a Hugging Face directory")
+CLI::App& add_command(CLI::App& program, const std::string& name, const std::string& description,
+                      const std::string& footer, std::function<Status()> choose) {
+  CLI::App* command = program.add_subcommand(name, description);
+  command->footer(footer);
+  command->callback([choose = std::move(choose)] {
+    const Status status = choose();
+    if (!status.ok()) throw CLI::ValidationError(status.error().message());
+  });
+  return *command;
+}
+
+void add_model_flag(CLI::App& command, EngineFlags& flags, const std::string& help) {
+  command.add_option("-m,--model", flags.model, help)
       ->type_name("PATH")
       ->required()
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
@@ -223,12 +247,10 @@ void add_sampling_flags(CLI::App& command, SamplingFlags& flags) {
       command, "--repeat-last-n", [&options](std::int64_t n) { options.penalty_last_n = n; }, -1, kMaxTokens,
       fmt::format("How many tokens back \"lately\" reaches; -1: all, 0: none [{}]", options.penalty_last_n))
       ->group(kSamplingGroup);
-  add_value_flag(
+  add_repeated_flag(
       command, "-l,--logit-bias", "ID(+|-)X",
       [&options](const std::string& text) { return parse_logit_bias(text, options.logit_bias); },
-      "Added to a token's logit, as in 15043+1.5 (15043-inf bans it); may be given again")
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->group(kSamplingGroup);
+      "Added to a token's logit, as in 15043+1.5 (15043-inf bans it); may be given again", kSamplingGroup);
   const auto parse_stages = [&options](const std::string& text) -> Status {
     Result<std::vector<SamplerStage>> stages = parse_sampler_stages(text);
     if (!stages.ok()) return error("names out of {}, each at most once", default_sampler_stages());
@@ -254,6 +276,37 @@ void add_predict_flag(CLI::App& command, std::int64_t& max_tokens) {
       fmt::format("Most tokens of an answer; -1: until the model ends it or the context is full [{}]",
                   max_tokens))
       ->group("Answer");
+}
+
+std::vector<Setting> chat_settings(SamplingFlags sampling, std::int64_t max_tokens) {
+  CLI::App flags;
+  flags.set_help_flag();
+  add_sampling_flags(flags, sampling);
+  add_predict_flag(flags, max_tokens);
+  std::vector<Setting> settings;
+  for (const CLI::Option* option : flags.get_options())
+    settings.push_back({option->get_lnames().front(), option->get_description()});
+  return settings;
+}
+
+Status change_setting(const std::string& name, const std::string& value, SamplingFlags& sampling,
+                      std::int64_t& max_tokens) {
+  SamplingFlags new_sampling = sampling;
+  std::int64_t new_max_tokens = max_tokens;
+  CLI::App flags;
+  flags.set_help_flag();
+  add_sampling_flags(flags, new_sampling);
+  add_predict_flag(flags, new_max_tokens);
+  if (flags.get_option_no_throw("--" + name) == nullptr)
+    return error("'{}' is no setting; /set alone lists them", name);
+  try {
+    flags.parse(std::vector<std::string>{value, "--" + name});  // CLI11 takes them from the back
+  } catch (const CLI::ParseError& problem) {
+    return error("{}", problem.what());
+  }
+  sampling = std::move(new_sampling);
+  max_tokens = new_max_tokens;
+  return {};
 }
 
 std::string spell_out_flag(std::string argument) {

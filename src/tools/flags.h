@@ -2,15 +2,16 @@
 // line that names the flag, the value and what is allowed.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "ops/kv_layout.h"
 #include "runtime/sampler.h"
+#include "tools/cli_fwd.h"
 
 namespace eider {
 
@@ -39,13 +40,23 @@ struct SamplingFlags {
   std::optional<std::uint64_t> seed;
 };
 
-/// How --help calls the engine's flags, and bounds that several flags share.
+/// How --help calls the flags that belong to no group, and the engine's; bounds that several flags share.
+inline constexpr const char* kOptionsGroup = "Options";
 inline constexpr const char* kEngineGroup = "Engine";
 inline constexpr std::int64_t kMaxThreads = 1024;
 inline constexpr std::int64_t kMaxBatchTokens = 65536;
 
+/// A command of the program, of which --help says `description` and, after the flags, `footer`. `choose` is
+/// called when it is the one on the command line and its flags are read; its error is one of the command
+/// line.
+CLI::App& add_command(CLI::App& program, const std::string& name, const std::string& description,
+                      const std::string& footer, std::function<Status()> choose);
+
 /// -m
-void add_model_flag(CLI::App& command, EngineFlags& flags);
+void add_model_flag(CLI::App& command, EngineFlags& flags,
+                    const std::string& help =
+                        "A .gguf file (of a split one, the first part), or a Hugging Face "
+                        "directory");
 /// -c
 void add_context_flag(CLI::App& command, EngineFlags& flags);
 /// -t
@@ -67,16 +78,37 @@ void add_predict_flag(CLI::App& command, std::int64_t& max_tokens);
 /// A flag that takes one value, `type` in its help. `parse` stores the value or says what is allowed. Given
 /// again, the last value counts.
 CLI::Option* add_value_flag(CLI::App& command, const std::string& names, const std::string& type,
-                            std::function<Status(const std::string&)> parse, const std::string& help);
+                            std::function<Status(const std::string&)> parse, const std::string& help,
+                            const std::string& group = kOptionsGroup);
+
+/// The same, but each value counts where it is given again.
+void add_repeated_flag(CLI::App& command, const std::string& names, const std::string& type,
+                       std::function<Status(const std::string&)> parse, const std::string& help,
+                       const std::string& group = kOptionsGroup);
 
 /// A flag whose value may be any text.
 void add_text_flag(CLI::App& command, const std::string& names, const std::string& type,
-                   std::optional<std::string>& value, const std::string& help);
+                   std::optional<std::string>& value, const std::string& help,
+                   const std::string& group = kOptionsGroup);
+
+/// A flag without a value.
+void add_switch(CLI::App& command, const std::string& names, bool& on, const std::string& help,
+                const std::string& group = kOptionsGroup);
 
 /// A flag for an integer in low..high.
 CLI::Option* add_integer_flag(CLI::App& command, const std::string& names,
                               std::function<void(std::int64_t)> store, std::int64_t low, std::int64_t high,
                               const std::string& help);
+
+/// The flags of add_sampling_flags() and add_predict_flag() as settings of a running chat.
+struct Setting {
+  std::string name;  ///< without dashes
+  std::string help;  ///< with the value that it has
+};
+std::vector<Setting> chat_settings(SamplingFlags sampling, std::int64_t max_tokens);
+/// Sets one by its name and by the rules of the flag; where that fails, nothing is changed.
+Status change_setting(const std::string& name, const std::string& value, SamplingFlags& sampling,
+                      std::int64_t& max_tokens);
 
 /// "-ub" is how people know --ubatch-size, but CLI11 reads it as -u -b: spells it out.
 std::string spell_out_flag(std::string argument);

@@ -1,11 +1,12 @@
 // Help: texts for people, in lines that an 80-column terminal shows whole.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
+
+#include "tools/cli_fwd.h"
 
 namespace eider {
 

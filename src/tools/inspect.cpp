@@ -205,21 +205,24 @@ Result<int> inspect(const InspectFlags& flags) {
   return kExitSuccess;
 }
 
+constexpr const char* kExamples = R"(Examples:
+  eider inspect -m model.gguf
+  eider inspect -m model.gguf -c 32768      the memory that this context needs)";
+
 }  // namespace
 
 void add_inspect_command(CLI::App& program, Action& action) {
-  CLI::App* command =
-      program.add_subcommand("inspect", "Shows what a model file is and the memory that it needs");
   const auto flags = std::make_shared<InspectFlags>();
-  add_model_flag(*command, flags->engine);
-  add_context_flag(*command, flags->engine);
-  add_engine_flags(*command, flags->engine);
-  command->add_flag("--json", flags->json, "Prints one JSON object; sizes are bytes");
-  command->footer(
-      "Examples:\n"
-      "  eider inspect -m model.gguf\n"
-      "  eider inspect -m model.gguf -c 32768      the memory that this context needs");
-  command->callback([flags, &action] { action = [flags](const Terminal&) { return inspect(*flags); }; });
+  const auto choose = [flags, &action]() -> Status {
+    action = [flags](const Terminal&) { return inspect(*flags); };
+    return {};
+  };
+  CLI::App& command = add_command(
+      program, "inspect", "Shows what a model file is and the memory that it needs", kExamples, choose);
+  add_model_flag(command, flags->engine);
+  add_context_flag(command, flags->engine);
+  add_engine_flags(command, flags->engine);
+  add_switch(command, "--json", flags->json, "Prints one JSON object; sizes are bytes");
 }
 
 }  // namespace eider

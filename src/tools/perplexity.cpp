@@ -106,25 +106,26 @@ constexpr const char* kExamples = R"(Examples:
 }  // namespace
 
 void add_perplexity_command(CLI::App& program, Action& action) {
-  CLI::App* command = program.add_subcommand("perplexity", "Measures how well a model predicts a text");
   const auto flags = std::make_shared<PerplexityFlags>();
-  add_model_flag(*command, flags->engine);
-  add_text_flag(*command, "-f,--file", "PATH", flags->text_file,
+  const auto choose = [flags, &action]() -> Status {
+    if (flags->text_file.has_value() == flags->ids_file.has_value())
+      return error("--file: exactly one of -f PATH and --ids PATH is needed");
+    action = [flags](const Terminal& terminal) { return run_perplexity(*flags, terminal); };
+    return {};
+  };
+  CLI::App& command =
+      add_command(program, "perplexity", "Measures how well a model predicts a text", kExamples, choose);
+  add_model_flag(command, flags->engine);
+  add_text_flag(command, "-f,--file", "PATH", flags->text_file,
                 "Text to predict; the model's BOS is put in front where it has one");
-  add_text_flag(*command, "--ids", "PATH", flags->ids_file,
+  add_text_flag(command, "--ids", "PATH", flags->ids_file,
                 "A JSON array of token ids instead; nothing is added, no tokenizer needed");
   add_integer_flag(
-      *command, "--tokens", [flags = flags.get()](std::int64_t n) { flags->tokens = n; }, 2, 1 << 24,
+      command, "--tokens", [flags = flags.get()](std::int64_t n) { flags->tokens = n; }, 2, 1 << 24,
       "Only the first N tokens [all]");
-  command->add_flag("--json", flags->json,
-                    "Prints one JSON object: perplexity, tokens, ids, nll (in nats), argmax");
-  add_engine_flags(*command, flags->engine);
-  command->footer(kExamples);
-  command->callback([flags, &action] {
-    if (flags->text_file.has_value() == flags->ids_file.has_value())
-      throw CLI::ValidationError("--file", "exactly one of -f PATH and --ids PATH is needed");
-    action = [flags](const Terminal& terminal) { return run_perplexity(*flags, terminal); };
-  });
+  add_switch(command, "--json", flags->json,
+             "Prints one JSON object: perplexity, tokens, ids, nll (in nats), argmax");
+  add_engine_flags(command, flags->engine);
 }
 
 }  // namespace eider

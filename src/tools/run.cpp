@@ -180,21 +180,21 @@ void add_prompt_flags(CLI::App& command, RunFlags& flags) {
   add_text_flag(command, "-f,--file", "PATH", flags.prompt_file,
                 "Reads the prompt from a file, without its last newline; -: stdin");
   add_text_flag(command, "--system", "TEXT", flags.system, "System message for the chat template");
-  command.add_flag("--raw", flags.raw, "Uses the prompt as it is, without the model's chat template");
-  add_template_flags(command, flags.chat_template, "Options");
+  add_switch(command, "--raw", flags.raw, "Uses the prompt as it is, without the model's chat template");
+  add_template_flags(command, flags.chat_template, kOptionsGroup);
 }
 
 /// What flags say together; CLI11 checks each by itself.
-void check_prompt_flags(const RunFlags& flags) {
+Status check_prompt_flags(const RunFlags& flags) {
   if (flags.prompt && flags.prompt_file)
-    throw CLI::ValidationError("--file", "not together with --prompt: the prompt has one source");
+    return error("--file: not together with --prompt: the prompt has one source");
   if (flags.system && flags.raw)
-    throw CLI::ValidationError("--system",
-                               "not together with --raw: only a chat template has a system message");
+    return error("--system: not together with --raw: only a chat template has a system message");
   if (flags.raw && (flags.chat_template.file || !flags.chat_template.variables.empty()))
-    throw CLI::ValidationError("--raw", "not together with --chat-template-file or --template-args");
+    return error("--raw: not together with --chat-template-file or --template-args");
   if (!flags.prompt && !flags.prompt_file && isatty(STDIN_FILENO) == 1)
-    throw CLI::ValidationError("--prompt", "no prompt: give -p TEXT or -f PATH, or pipe text into stdin");
+    return error("--prompt: no prompt: give -p TEXT or -f PATH, or pipe text into stdin");
+  return {};
 }
 
 void add_answer_flags(CLI::App& command, RunFlags& flags) {
@@ -205,39 +205,35 @@ void add_answer_flags(CLI::App& command, RunFlags& flags) {
     flags.limits.stop.push_back(text);
     return {};
   };
-  add_value_flag(command, "-r,--reverse-prompt,--stop", "TEXT", add_stop,
-                 "Text that ends the answer and is not part of it; may be given again")
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->group(kGroup);
-  command.add_flag("--ignore-eos", flags.limits.ignore_eos, "Goes on where the model would end its turn")
-      ->group(kGroup);
-  command.add_flag("--json", flags.json, "Prints one JSON object at the end instead of text as it comes")
-      ->group(kGroup);
-  command
-      .add_flag("--logits-hash", flags.logits_hash, "Prints the XXH3-64 of the logits that were sampled from")
-      ->group(kGroup);
-  command
-      .add_flag("--verbose", flags.verbose, "Shows the rendered prompt, memory, threads and the logits hash")
-      ->group(kGroup);
+  add_repeated_flag(command, "-r,--reverse-prompt,--stop", "TEXT", add_stop,
+                    "Text that ends the answer and is not part of it; may be given again", kGroup);
+  add_switch(command, "--ignore-eos", flags.limits.ignore_eos, "Goes on where the model would end its turn",
+             kGroup);
+  add_switch(command, "--json", flags.json, "Prints one JSON object at the end instead of text as it comes",
+             kGroup);
+  add_switch(command, "--logits-hash", flags.logits_hash,
+             "Prints the XXH3-64 of the logits that were sampled from", kGroup);
+  add_switch(command, "--verbose", flags.verbose,
+             "Shows the rendered prompt, memory, threads and the logits hash", kGroup);
 }
 
 }  // namespace
 
 void add_run_command(CLI::App& program, Action& action) {
-  CLI::App* command =
-      program.add_subcommand("run", "Answers one prompt: text to stdout, everything else to stderr");
   const auto flags = std::make_shared<RunFlags>();
-  add_model_flag(*command, flags->engine);
-  add_prompt_flags(*command, *flags);
-  add_answer_flags(*command, *flags);
-  add_context_flag(*command, flags->engine);
-  add_engine_flags(*command, flags->engine);
-  add_sampling_flags(*command, flags->sampling);
-  command->footer(kExamples);
-  command->callback([flags, &action] {
-    check_prompt_flags(*flags);
+  const auto choose = [flags, &action]() -> Status {
+    EIDER_TRY_STATUS(check_prompt_flags(*flags));
     action = [flags](const Terminal& terminal) { return run(*flags, terminal); };
-  });
+    return {};
+  };
+  CLI::App& command = add_command(
+      program, "run", "Answers one prompt: text to stdout, everything else to stderr", kExamples, choose);
+  add_model_flag(command, flags->engine);
+  add_prompt_flags(command, *flags);
+  add_answer_flags(command, *flags);
+  add_context_flag(command, flags->engine);
+  add_engine_flags(command, flags->engine);
+  add_sampling_flags(command, flags->sampling);
 }
 
 }  // namespace eider

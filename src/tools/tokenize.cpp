@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/mapped_file.h"
@@ -240,57 +241,59 @@ UTC where that is set.)";
 void add_chat_flags(CLI::App& command, TokenizeFlags& flags) {
   constexpr const char* kGroup = "Chat";
   add_text_flag(command, "--chat", "PATH", flags.chat,
-                "Takes the prompt of a conversation: a JSON array of messages");
-  add_text_flag(command, "--tools", "PATH", flags.tools, "A JSON array of tools for the chat template");
-  command.add_flag("--render", flags.render, "Prints the prompt and nothing else");
-  for (const char* name : {"--chat", "--tools", "--render"}) command.get_option(name)->group(kGroup);
+                "Takes the prompt of a conversation: a JSON array of messages", kGroup);
+  add_text_flag(command, "--tools", "PATH", flags.tools, "A JSON array of tools for the chat template",
+                kGroup);
+  add_switch(command, "--render", flags.render, "Prints the prompt and nothing else", kGroup);
   add_template_flags(command, flags.chat_template, kGroup);
 }
 
 /// What flags say together; CLI11 checks each by itself.
-void check_flags(const TokenizeFlags& flags) {
-  const auto refuse = [](bool wrong, const char* name, const char* reason) {
-    if (wrong) throw CLI::ValidationError(name, reason);
+Status check_flags(const TokenizeFlags& flags) {
+  const std::pair<bool, const char*> refused[] = {
+      {flags.prompt && flags.file, "--file: not together with --prompt: the text has one source"},
+      {flags.chat && (flags.prompt || flags.file),
+       "--chat: not together with --prompt or --file: the text has one source"},
+      {flags.chat && (flags.jsonl || flags.decode), "--chat: not together with --jsonl or --decode"},
+      {flags.json && (flags.jsonl || flags.decode || flags.render),
+       "--json: not together with --jsonl, --decode or --render: there is one kind of output"},
+      {!flags.chat && flags.tools, "--tools: only with --chat"},
+      {!flags.chat && flags.chat_template.file, "--chat-template-file: only with --chat"},
+      {!flags.chat && !flags.chat_template.variables.empty(), "--template-args: only with --chat"},
+      {!flags.chat && flags.render, "--render: only with --chat"},
+      {!flags.prompt && !flags.file && !flags.chat && isatty(STDIN_FILENO) == 1,
+       "--prompt: no text: give -p TEXT, -f PATH or --chat PATH, or pipe text into stdin"},
   };
-  refuse(flags.prompt && flags.file, "--file", "not together with --prompt: the text has one source");
-  refuse(flags.chat && (flags.prompt || flags.file), "--chat",
-         "not together with --prompt or --file: the text has one source");
-  refuse(flags.chat && (flags.jsonl || flags.decode), "--chat", "not together with --jsonl or --decode");
-  refuse(flags.json && (flags.jsonl || flags.decode || flags.render), "--json",
-         "not together with --jsonl, --decode or --render: there is one kind of output");
-  refuse(!flags.chat && flags.tools, "--tools", "only with --chat");
-  refuse(!flags.chat && flags.chat_template.file, "--chat-template-file", "only with --chat");
-  refuse(!flags.chat && !flags.chat_template.variables.empty(), "--template-args", "only with --chat");
-  refuse(!flags.chat && flags.render, "--render", "only with --chat");
-  refuse(!flags.prompt && !flags.file && !flags.chat && isatty(STDIN_FILENO) == 1, "--prompt",
-         "no text: give -p TEXT, -f PATH or --chat PATH, or pipe text into stdin");
+  for (const auto& [wrong, reason] : refused)
+    if (wrong) return error("{}", reason);
+  return {};
 }
 
 }  // namespace
 
 void add_tokenize_command(CLI::App& program, Action& action) {
-  CLI::App* command = program.add_subcommand("tokenize", "Shows the token ids of a text, or the text of ids");
   const auto flags = std::make_shared<TokenizeFlags>();
-  add_model_flag(*command, flags->engine);
-  command->get_option("--model")->description("A .gguf file, a Hugging Face directory, or a tokenizer.json");
-  add_text_flag(*command, "-p,--prompt", "TEXT", flags->prompt,
-                "The text [stdin, where that is not a terminal]");
-  add_text_flag(*command, "-f,--file", "PATH", flags->file,
-                "Reads the text from a file, byte for byte; -: stdin");
-  command->add_flag("--json", flags->json, R"(Prints {"ids": [...], "pieces": [...]})");
-  command->add_flag("--jsonl", flags->jsonl,
-                    "Each line is a JSON string; prints a JSON array of ids for each");
-  command->add_flag("--decode", flags->decode,
-                    "The text is ids, and what they say is printed (--jsonl: arrays, strings)");
-  command->add_flag("--no-parse-special", flags->no_parse_special,
-                    "Control tokens in the text are only text");
-  command->add_flag("--add-special", flags->add_special, "Adds BOS and EOS as the tokenizer asks for");
-  add_chat_flags(*command, *flags);
-  command->footer(kExamples);
-  command->callback([flags, &action] {
-    check_flags(*flags);
+  const auto choose = [flags, &action]() -> Status {
+    EIDER_TRY_STATUS(check_flags(*flags));
     action = [flags](const Terminal&) { return tokenize(*flags); };
-  });
+    return {};
+  };
+  CLI::App& command = add_command(program, "tokenize", "Shows the token ids of a text, or the text of ids",
+                                  kExamples, choose);
+  add_model_flag(command, flags->engine, "A .gguf file, a Hugging Face directory, or a tokenizer.json");
+  add_text_flag(command, "-p,--prompt", "TEXT", flags->prompt,
+                "The text [stdin, where that is not a terminal]");
+  add_text_flag(command, "-f,--file", "PATH", flags->file,
+                "Reads the text from a file, byte for byte; -: stdin");
+  add_switch(command, "--json", flags->json, R"(Prints {"ids": [...], "pieces": [...]})");
+  add_switch(command, "--jsonl", flags->jsonl,
+             "Each line is a JSON string; prints a JSON array of ids for each");
+  add_switch(command, "--decode", flags->decode,
+             "The text is ids, and what they say is printed (--jsonl: arrays, strings)");
+  add_switch(command, "--no-parse-special", flags->no_parse_special,
+             "Control tokens in the text are only text");
+  add_switch(command, "--add-special", flags->add_special, "Adds BOS and EOS as the tokenizer asks for");
+  add_chat_flags(command, *flags);
 }
 
 }  // namespace eider
