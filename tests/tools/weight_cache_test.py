@@ -7,7 +7,6 @@ import json
 import os
 import pathlib
 import random
-import re
 import shutil
 import signal
 import subprocess
@@ -55,6 +54,15 @@ class WeightCacheTest(CommandLineTest):
         return subprocess.run([cli_test.PROGRAM, "prepare", "-m", self.model, "--weight-cache", self.cache, *flags],
                               capture_output=True, text=True, timeout=120, check=False,
                               env={**os.environ, **(env or {})})
+
+    def mount_tmpfs(self, options: str) -> None:
+        """On the cache directory; skips the test where that is not allowed."""
+        self.cache.mkdir()
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", self.cache], capture_output=True,
+                                 check=False)
+        if mounted.returncode != 0:
+            self.skipTest("may not mount a tmpfs")
+        self.addCleanup(subprocess.run, ["umount", self.cache], check=True)
 
     def files(self) -> list[dict]:
         finished = eider("cache", "ls", "--weight-cache", self.cache, "--json")
@@ -217,12 +225,7 @@ class FullDiskTest(WeightCacheTest):
             self.file().write_bytes(content)
 
     def test_small_file_system(self) -> None:
-        self.cache.mkdir()
-        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=200k", "tmpfs", self.cache],
-                                 capture_output=True, check=False)
-        if mounted.returncode != 0:
-            self.skipTest("may not mount a tmpfs")
-        self.addCleanup(subprocess.run, ["umount", self.cache], check=True)
+        self.mount_tmpfs("size=200k")
         self.assert_fails(self.prepare("--cache-size", "1G"), FAILURE, self.cache, "No space left on device")
         self.assertEqual(list(self.cache.iterdir()), [])
 
@@ -293,6 +296,14 @@ class LargerModelTest(WeightCacheTest):
             self.assertEqual((process.returncode, err), (0, ""), out)
         self.assertEqual(self.finished_sections(), 7)
         self.assertEqual(eider("cache", "verify", "--weight-cache", self.cache).returncode, 0)
+        self.assertEqual(self.score("--weight-cache", self.cache), self.nll)
+
+    def test_a_file_system_without_huge_pages(self) -> None:
+        self.mount_tmpfs("size=1g,huge=never")
+        subprocess.run(self.command(), check=True, capture_output=True, timeout=600)
+        inspected = eider("inspect", "-m", self.larger, "--weight-cache", self.cache, "--json").stdout
+        self.assertEqual(json.loads(inspected)["prepared"]["huge_bytes"], 0)
+        # The run goes on while its weights move to memory that has them.
         self.assertEqual(self.score("--weight-cache", self.cache), self.nll)
 
     def test_least_recently_used(self) -> None:
