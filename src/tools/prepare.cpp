@@ -40,21 +40,26 @@ Result<int> prepare(const EngineFlags& flags, const Terminal& terminal) {
   return kExitSuccess;
 }
 
+constexpr const char* kExamples = R"(Examples:
+  eider prepare -m model.gguf
+
+Where it was interrupted, the next start goes on with the first unfinished layer.)";
+
 }  // namespace
 
 void add_prepare_command(CLI::App& program, Action& action) {
-  CLI::App* command = program.add_subcommand(
-      "prepare", "Writes a model's prepared weights to the weight cache, so that its next start is fast");
   const auto flags = std::make_shared<EngineFlags>();
-  add_model_flag(*command, *flags);
-  add_threads_flag(*command, *flags);
-  add_cache_flags(*command, flags->cache);
-  command->footer(
-      "Examples:\n"
-      "  eider prepare -m model.gguf\n\n"
-      "Where it was interrupted, the next start goes on with the first unfinished layer.");
-  command->callback(
-      [flags, &action] { action = [flags](const Terminal& terminal) { return prepare(*flags, terminal); }; });
+  const auto choose = [flags, &action]() -> Status {
+    action = [flags](const Terminal& terminal) { return prepare(*flags, terminal); };
+    return {};
+  };
+  CLI::App& command =
+      add_command(program, "prepare",
+                  "Writes a model's prepared weights to the weight cache, so that its next start is fast",
+                  kExamples, choose);
+  add_model_flag(command, *flags);
+  add_threads_flag(command, *flags);
+  add_cache_flags(command, flags->cache);
 }
 
 }  // namespace eider
