@@ -1,10 +1,9 @@
 // The sum over the units of a contraction.
 
 /// The tree of docs/NUMERICS.md over units as they come (numerics.inl.h has it for one value; here a value is
-/// a register tile). Units wait in fours and are then added at once, since a counter that carries with every
-/// unit costs tiles of many tokens a tenth of their speed; above, a binary counter holds the complete
-/// subtrees of 4, 8, 16, ... units. Tiles go to memory vector by vector: compilers copy whole tiles by way of
-/// the stack.
+/// a register tile). Units wait in fours and are then added at once, so that most units only store their
+/// parts; above, a binary counter holds the complete subtrees of 4, 8, 16, ... units. Tiles go to memory
+/// vector by vector: compilers copy whole tiles by way of the stack.
 template <int tokens, int vectors>
 class PartsTree {
  public:
