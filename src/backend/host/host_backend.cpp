@@ -92,14 +92,15 @@ class HostExecutable final : public Executable {
   /// does them, one after the other, while the others wait.
   struct Stretch {
     std::size_t phases = 1;
+    std::int64_t items = 0;  // of the first
     bool alone = false;
     bool empty = false;  // nothing to do in any of those done alone
   };
   template <class ItemsOf>
   static Stretch first_stretch(std::span<const Phase> phases, ItemsOf items_of) {
     const std::int64_t items = items_of(phases.front());
-    if (items > phases.front().grain) return {};
-    Stretch stretch{1, true, items == 0};
+    if (items > phases.front().grain) return {.items = items};
+    Stretch stretch{.items = items, .alone = true, .empty = items == 0};
     for (; stretch.phases < phases.size(); ++stretch.phases) {
       const Phase& next = phases[stretch.phases];
       if (next.items_from_values) break;
@@ -125,7 +126,7 @@ class HostExecutable final : public Executable {
       phases = phases.subspan(stretch.phases);
       if (!stretch.alone) {
         barrier();
-        run_together(phase, state, thread);
+        run_together(phase, stretch.items, state, thread);
         worked = true;
       } else if (!stretch.empty) {
         pool_.barrier([&] {
@@ -138,8 +139,7 @@ class HostExecutable final : public Executable {
   }
 
   /// A thread's part of a phase that all work on.
-  void run_together(const Phase& phase, const StepState& state, int thread) {
-    const std::int64_t items = phase.items(state);
+  void run_together(const Phase& phase, std::int64_t items, const StepState& state, int thread) {
     if (phase.piece > 0 && items <= WorkShares::kMostItems) {
       const auto number = static_cast<std::uint16_t>(first_number_ + (&phase - phases_.data()));
       shares_.work(number, items, phase.piece, thread, [&](Items piece) { phase.run(state, piece, thread); });
