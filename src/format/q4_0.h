@@ -34,7 +34,7 @@ struct Q4_0 {
   }
 
   static EIDER_ALWAYS_INLINE void decode(const Block& block, float* values) {
-    decode_unit<Q4_0>(block, values);
+    decode_units<Q4_0>(block, values);
   }
 };
 static_assert(Integer32Format<Q4_0>);

@@ -36,7 +36,7 @@ struct Q4_1 {
   }
 
   static EIDER_ALWAYS_INLINE void decode(const Block& block, float* values) {
-    decode_unit<Q4_1>(block, values);
+    decode_units<Q4_1>(block, values);
   }
 };
 static_assert(Integer32Format<Q4_1>);

@@ -42,7 +42,7 @@ struct Q4_K {
   }
 
   static EIDER_ALWAYS_INLINE void decode(const Block& block, float* values) {
-    decode_unit<Q4_K>(block, values);
+    decode_units<Q4_K>(block, values);
   }
 };
 static_assert(Integer256Format<Q4_K>);

@@ -33,7 +33,7 @@ struct Q5_0 {
   }
 
   static EIDER_ALWAYS_INLINE void decode(const Block& block, float* values) {
-    decode_unit<Q5_0>(block, values);
+    decode_units<Q5_0>(block, values);
   }
 };
 static_assert(Integer32Format<Q5_0>);

@@ -35,7 +35,7 @@ struct Q5_1 {
   }
 
   static EIDER_ALWAYS_INLINE void decode(const Block& block, float* values) {
-    decode_unit<Q5_1>(block, values);
+    decode_units<Q5_1>(block, values);
   }
 };
 static_assert(Integer32Format<Q5_1>);

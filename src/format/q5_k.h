@@ -44,7 +44,7 @@ struct Q5_K {
   }
 
   static EIDER_ALWAYS_INLINE void decode(const Block& block, float* values) {
-    decode_unit<Q5_K>(block, values);
+    decode_units<Q5_K>(block, values);
   }
 };
 static_assert(Integer256Format<Q5_K>);

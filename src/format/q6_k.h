@@ -31,11 +31,8 @@ struct Q6_K {
 
   static EIDER_ALWAYS_INLINE void unpack(const Block& block, Unit256& unit) {
     unit.scale = half_to_float(block.d);
-    unit.min_scale = 0;
-    for (int j = 0; j < 16; ++j) {
-      unit.sub_scale[j] = block.scales[j];
-      unit.sub_min[j] = 0;
-    }
+    clear_minima(unit);
+    for (int j = 0; j < 16; ++j) unit.sub_scale[j] = block.scales[j];
     for (int group = 0; group < 8; ++group) {
       const int n = group / 4;
       const int p = group % 4;
@@ -48,7 +45,7 @@ struct Q6_K {
   }
 
   static EIDER_ALWAYS_INLINE void decode(const Block& block, float* values) {
-    decode_unit<Q6_K>(block, values);
+    decode_units<Q6_K>(block, values);
   }
 };
 static_assert(Integer256Format<Q6_K>);

@@ -31,7 +31,7 @@ struct Q8_0 {
   }
 
   static EIDER_ALWAYS_INLINE void decode(const Block& block, float* values) {
-    decode_unit<Q8_0>(block, values);
+    decode_units<Q8_0>(block, values);
   }
 };
 static_assert(Integer32Format<Q8_0>);

@@ -11,6 +11,20 @@
 #include "format/f16.h"
 #include "format/f32.h"
 #include "format/format.h"
+#include "format/iq1_m.h"
+#include "format/iq1_s.h"
+#include "format/iq2_s.h"
+#include "format/iq2_xs.h"
+#include "format/iq2_xxs.h"
+#include "format/iq3_s.h"
+#include "format/iq3_xxs.h"
+#include "format/iq4_nl.h"
+#include "format/iq4_xs.h"
+#include "format/mxfp4.h"
+#include "format/nvfp4.h"
+#include "format/q1_0.h"
+#include "format/q2_k.h"
+#include "format/q3_k.h"
 #include "format/q4_0.h"
 #include "format/q4_1.h"
 #include "format/q4_k.h"
@@ -19,9 +33,16 @@
 #include "format/q5_k.h"
 #include "format/q6_k.h"
 #include "format/q8_0.h"
+#include "format/tq1_0.h"
+#include "format/tq2_0.h"
 
 // X(type) for every format.
-#define EIDER_FORMATS(X) X(F32) X(F16) X(BF16) X(Q4_0) X(Q4_1) X(Q5_0) X(Q5_1) X(Q8_0) X(Q4_K) X(Q5_K) X(Q6_K)
+// clang-format off
+#define EIDER_FORMATS(X)                                                                     \
+  X(F32) X(F16) X(BF16) X(Q4_0) X(Q4_1) X(Q5_0) X(Q5_1) X(Q8_0) X(Q4_K) X(Q5_K) X(Q6_K)        \
+  X(Q2_K) X(Q3_K) X(IQ4_NL) X(IQ4_XS) X(IQ3_XXS) X(IQ3_S) X(IQ2_XXS) X(IQ2_XS) X(IQ2_S)        \
+  X(IQ1_S) X(IQ1_M) X(TQ1_0) X(TQ2_0) X(MXFP4) X(NVFP4) X(Q1_0)
+// clang-format on
 
 namespace eider {
 
@@ -41,7 +62,7 @@ decltype(auto) visit_format(Format format, Visitor&& visitor) {
 
 /// "Q4_K" and so on.
 const char* format_name(Format format);
-/// Columns of one block: 1, 32 or 256.
+/// Columns of one block: 1, 32, 64, 128 or 256.
 std::int64_t format_block_elems(Format format);
 /// Bytes of one block.
 std::int64_t format_block_bytes(Format format);
