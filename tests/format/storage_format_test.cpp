@@ -12,17 +12,14 @@
 #include <string>
 #include <vector>
 
+#include "format/all_formats.h"
 #include "tests/support/quantize.h"
 
 namespace eider {
 namespace {
 
-#define EIDER_FORMAT_VALUE(F) F::kFormat,
-constexpr Format kFormats[] = {EIDER_FORMATS(EIDER_FORMAT_VALUE)};
-#undef EIDER_FORMAT_VALUE
-
 template <class T>
-std::vector<T> read_vectors(Format format, const char* extension) {
+std::vector<T> read_vectors(Format format, const std::string& extension) {
   const std::string path = std::string(EIDER_TEST_DATA "/format/") + format_name(format) + extension;
   std::ifstream file(path, std::ios::binary);
   EXPECT_TRUE(file.is_open()) << path;
@@ -33,15 +30,15 @@ std::vector<T> read_vectors(Format format, const char* extension) {
 }
 
 class FormatTest : public testing::TestWithParam<Format> {};
-INSTANTIATE_TEST_SUITE_P(All, FormatTest, testing::ValuesIn(kFormats),
+INSTANTIATE_TEST_SUITE_P(All, FormatTest, testing::ValuesIn(kAllFormats),
                          [](const auto& test) { return std::string(format_name(test.param)); });
 
-TEST_P(FormatTest, DecodesToTheBitsOfTheGgufPackage) {
-  const Format format = GetParam();
-  const auto blocks = read_vectors<std::byte>(format, ".blocks");
-  const auto expected = read_vectors<float>(format, ".values");
+// Decodes the blocks of one pair of files.
+void expect_decoded(Format format, const std::string& kind, std::int64_t least_columns) {
+  const auto blocks = read_vectors<std::byte>(format, kind + ".blocks");
+  const auto expected = read_vectors<float>(format, kind + ".values");
   const auto columns = static_cast<std::int64_t>(expected.size());
-  ASSERT_GE(columns, 512);
+  ASSERT_GE(columns, least_columns);
   ASSERT_EQ(static_cast<std::int64_t>(blocks.size()), format_row_bytes(format, columns));
   std::vector<float> values(expected.size());
   decode_row(format, blocks.data(), columns, values.data());
@@ -52,40 +49,64 @@ TEST_P(FormatTest, DecodesToTheBitsOfTheGgufPackage) {
   }
 }
 
+TEST_P(FormatTest, DecodesToTheBitsOfTheGgufPackage) {
+  expect_decoded(GetParam(), "", 512);
+}
+
+// The scales of MXFP4 and NVFP4 are bytes, all of which are among the blocks above; none is NaN.
+TEST_P(FormatTest, InfiniteAndNanScalesDecodeAsThePackageHasThem) {
+  const Format format = GetParam();
+  if (format_block_elems(format) == 1 || format == Format::kMXFP4 || format == Format::kNVFP4)
+    GTEST_SKIP() << "has no scales that are floats";
+  expect_decoded(format, ".hostile", 4 * format_block_elems(format));
+}
+
 // weight = scale * code + min in exact arithmetic is the published value up to its roundings.
 void expect_weight(double scaled_code, double min, float published, std::int64_t column) {
   const double tolerance = 0x1p-22 * (std::abs(scaled_code) + std::abs(min)) + 0x1p-149;
-  ASSERT_NEAR(scaled_code + min, published, tolerance) << "column " << column;
+  if (std::isinf(published))  // the largest scales of MXFP4
+    ASSERT_GE(std::copysign(1.0, published) * scaled_code, 0x1p128) << "column " << column;
+  else
+    ASSERT_NEAR(scaled_code + min, published, tolerance) << "column " << column;
+}
+
+template <class F>
+void expect_weights(const Unit32& unit, const float* published) {
+  if (!F::kHasMin) {
+    EXPECT_EQ(unit.min, 0);
+  }
+  for (int i = 0; i < 32; ++i)
+    expect_weight(static_cast<double>(unit.scale) * unit.code[i], unit.min, published[i], i);
+}
+template <class F>
+void expect_weights(const Unit32Halves& unit, const float* published) {
+  for (int i = 0; i < 32; ++i)
+    expect_weight(static_cast<double>(unit.scale[i / 16]) * unit.code[i], 0, published[i], i);
+}
+template <class F>
+void expect_weights(const Unit256& unit, const float* published) {
+  if (!F::kHasMin) {
+    EXPECT_EQ(unit.min_scale, 0);
+  }
+  for (int i = 0; i < 256; ++i) {
+    const int sub_block = i / 16;
+    expect_weight(static_cast<double>(unit.scale) * unit.sub_scale[sub_block] * unit.code[i],
+                  -static_cast<double>(unit.min_scale) * unit.sub_min[sub_block], published[i], i);
+  }
 }
 
 TEST_P(FormatTest, UnpacksToIntegersThatGiveTheSameWeights) {
   const auto bytes = read_vectors<std::byte>(GetParam(), ".blocks");
   const auto expected = read_vectors<float>(GetParam(), ".values");
   visit_format(GetParam(), [&]<class F>() {
-    const std::int64_t count = static_cast<std::int64_t>(bytes.size() / sizeof(typename F::Block));
-    for (std::int64_t b = 0; b < count; ++b) {
-      typename F::Block block;
-      std::memcpy(&block, bytes.data() + b * static_cast<std::int64_t>(sizeof block), sizeof block);
-      const float* published = expected.data() + b * F::kBlockElems;
-      if constexpr (Integer32Format<F>) {
-        Unit32 unit;
-        F::unpack(block, unit);
-        if (!F::kHasMin) {
-          EXPECT_EQ(unit.min, 0);
-        }
-        for (int i = 0; i < 32; ++i)
-          expect_weight(static_cast<double>(unit.scale) * unit.code[i], unit.min, published[i], i);
-      } else if constexpr (Integer256Format<F>) {
-        Unit256 unit;
-        F::unpack(block, unit);
-        if (!F::kHasMin) {
-          EXPECT_EQ(unit.min_scale, 0);
-        }
-        for (int i = 0; i < 256; ++i) {
-          const int sub_block = i / 16;
-          expect_weight(static_cast<double>(unit.scale) * unit.sub_scale[sub_block] * unit.code[i],
-                        -static_cast<double>(unit.min_scale) * unit.sub_min[sub_block], published[i], i);
-        }
+    if constexpr (F::kProduct != ProductRule::kFloat) {
+      std::vector<typename F::Block> blocks(bytes.size() / sizeof(typename F::Block));
+      std::memcpy(blocks.data(), bytes.data(), bytes.size());
+      const auto units = static_cast<std::int64_t>(expected.size()) / kUnitColumns<F>;
+      for (std::int64_t index = 0; index < units; ++index) {
+        UnitOf<F> unit;
+        unpack_unit<F>(blocks.data(), index, unit);
+        expect_weights<F>(unit, expected.data() + index * kUnitColumns<F>);
       }
     }
   });
@@ -108,6 +129,23 @@ double largest_error(Format format) {
     case Format::kQ5_1:
     case Format::kQ5_K:
       return 0.25;
+    case Format::kNVFP4:
+    case Format::kMXFP4:
+    case Format::kQ3_K:
+    case Format::kIQ3_S:
+    case Format::kIQ3_XXS:
+      return 1;
+    case Format::kQ2_K:
+    case Format::kIQ2_XXS:
+    case Format::kIQ2_XS:
+    case Format::kIQ2_S:
+      return 2;
+    case Format::kIQ1_S:
+    case Format::kIQ1_M:
+    case Format::kTQ1_0:
+    case Format::kTQ2_0:
+    case Format::kQ1_0:
+      return 3;
     default:
       return 0.6;
   }
@@ -141,6 +179,8 @@ TEST(StorageFormat, NamesAndSizes) {
   EXPECT_EQ(format_block_bytes(Format::kQ6_K), 210);
   EXPECT_EQ(format_row_bytes(Format::kQ8_0, 64), 68);
   EXPECT_EQ(format_row_bytes(Format::kBF16, 3), 6);
+  EXPECT_EQ(format_row_bytes(Format::kNVFP4, 128), 72);
+  EXPECT_EQ(format_row_bytes(Format::kQ1_0, 256), 36);
 }
 
 }  // namespace

@@ -11,28 +11,12 @@
 #include <vector>
 
 #include "format/storage_format.h"
+#include "tests/support/quantize_grid.h"
+#include "tests/support/quantize_parts.h"
 
 namespace eider {
 
 namespace quantize_detail {
-
-// A scale as the decoder will see it, and its stored half.
-struct HalfScale {
-  explicit HalfScale(float wanted) : bits(float_to_half(wanted)), value(half_to_float(bits)) {}
-  std::uint16_t bits;
-  float value;
-};
-
-// round(x / step) within [low, high]; 0 where step is 0.
-inline int nearest_code(float x, float step, int low, int high) {
-  if (step == 0) return std::clamp(0, low, high);
-  return static_cast<int>(
-      std::clamp(std::nearbyint(x / step), static_cast<float>(low), static_cast<float>(high)));
-}
-
-inline float largest_magnitude(std::span<const float> x) {
-  return *std::max_element(x.begin(), x.end(), [](float a, float b) { return std::abs(a) < std::abs(b); });
-}
 
 // Packs codes 0..31 as Q4_x and Q5_x do: low nibbles are columns 0..15, fifth bits (if any) go to qh.
 inline void pack_nibbles(const int (&codes)[32], std::uint8_t (&qs)[16]) {
@@ -63,40 +47,79 @@ inline ScaleAndMin affine_codes(std::span<const float> x, int levels, int (&code
   return {d.bits, m.bits};
 }
 
-// The shared part of Q4_K and Q5_K: scales, minima and the codes 0 .. levels of 256 columns.
-template <class Block>
-void encode_k(std::span<const float> x, int levels, Block& block, int (&codes)[256]) {
-  float scale[8], min[8];
-  for (std::size_t j = 0; j < 8; ++j) {
-    const auto [low, high] = std::minmax_element(x.begin() + 32 * j, x.begin() + 32 * j + 32);
-    min[j] = std::max(-*low, 0.0f);
-    scale[j] = std::max(*high + min[j], 0.0f) / static_cast<float>(levels);
-  }
-  const HalfScale d(*std::max_element(scale, scale + 8) / 63);
-  const HalfScale dmin(*std::max_element(min, min + 8) / 63);
-  block.d = d.bits;
-  block.dmin = dmin.bits;
-  std::memset(block.scales, 0, sizeof block.scales);
-  for (int j = 0; j < 8; ++j) {
-    const int sc = nearest_code(scale[j], d.value, 0, 63);
-    const int mn = nearest_code(min[j], dmin.value, 0, 63);
-    std::uint8_t* const packed = block.scales + j % 4;
-    if (j < 4) {
-      packed[0] = static_cast<std::uint8_t>(sc);
-      packed[4] = static_cast<std::uint8_t>(mn);
-    } else {
-      packed[0] = static_cast<std::uint8_t>(packed[0] | (sc >> 4) << 6);
-      packed[4] = static_cast<std::uint8_t>(packed[4] | (mn >> 4) << 6);
-      packed[8] = static_cast<std::uint8_t>((sc & 15) | (mn & 15) << 4);
+// Scales, minima and codes 0 .. levels of 256 columns in `count` sub-blocks, value = d * scale * code - dmin
+// * min; scales and minima are at most `limit`.
+template <int count>
+struct AffineSubBlocks {
+  AffineSubBlocks(std::span<const float> x, int levels, int limit) {
+    constexpr std::ptrdiff_t kColumns = 256 / count;
+    float wanted_scale[count], wanted_min[count];
+    for (int j = 0; j < count; ++j) {
+      const auto first = x.begin() + kColumns * j;
+      const auto [low, high] = std::minmax_element(first, first + kColumns);
+      wanted_min[j] = std::max(-*low, 0.0f);
+      wanted_scale[j] = std::max(*high + wanted_min[j], 0.0f) / static_cast<float>(levels);
     }
-    for (int i = 32 * j; i < 32 * j + 32; ++i)
-      codes[i] = nearest_code(x[static_cast<std::size_t>(i)] + dmin.value * static_cast<float>(mn),
-                              d.value * static_cast<float>(sc), 0, levels);
+    d = HalfScale(*std::max_element(wanted_scale, wanted_scale + count) / static_cast<float>(limit));
+    dmin = HalfScale(*std::max_element(wanted_min, wanted_min + count) / static_cast<float>(limit));
+    for (int j = 0; j < count; ++j) {
+      scale[j] = nearest_code(wanted_scale[j], d.value, 0, limit);
+      min[j] = nearest_code(wanted_min[j], dmin.value, 0, limit);
+    }
+    for (int i = 0; i < 256; ++i) {
+      const int j = i / kColumns;
+      codes[i] = nearest_code(x[static_cast<std::size_t>(i)] + dmin.value * static_cast<float>(min[j]),
+                              d.value * static_cast<float>(scale[j]), 0, levels);
+    }
+  }
+
+  HalfScale d{0}, dmin{0};
+  int scale[count], min[count], codes[256];
+};
+
+// The shared part of Q4_K and Q5_K: scales, minima and the lower four bits of codes 0 .. levels.
+template <class Block>
+AffineSubBlocks<8> encode_k(std::span<const float> x, int levels, Block& block) {
+  const AffineSubBlocks<8> parts(x, levels, 63);
+  block.d = parts.d.bits;
+  block.dmin = parts.dmin.bits;
+  for (int j = 0; j < 4; ++j) {
+    const int scale = parts.scale[j + 4], min = parts.min[j + 4];
+    block.scales[j] = static_cast<std::uint8_t>(parts.scale[j] | (scale >> 4) << 6);
+    block.scales[j + 4] = static_cast<std::uint8_t>(parts.min[j] | (min >> 4) << 6);
+    block.scales[j + 8] = static_cast<std::uint8_t>((scale & 15) | (min & 15) << 4);
   }
   for (int i = 0; i < 128; ++i) {
     const int first = i / 32 * 64 + i % 32;
-    block.qs[i] = static_cast<std::uint8_t>((codes[first] & 15) | (codes[first + 32] & 15) << 4);
+    block.qs[i] = static_cast<std::uint8_t>((parts.codes[first] & 15) | (parts.codes[first + 32] & 15) << 4);
   }
+  return parts;
+}
+
+// Of Q2_K, Q3_K and TQ2_0, the lower two bits.
+inline void pack_two_bit(const int (&codes)[256], std::uint8_t (&qs)[64]) {
+  std::memset(qs, 0, sizeof qs);
+  for (int i = 0; i < 256; ++i) {
+    std::uint8_t& packed = qs[i / 128 * 32 + i % 32];
+    packed = static_cast<std::uint8_t>(packed | (codes[i] & 3) << (i % 128 / 32 * 2));
+  }
+}
+
+// The number of the value nearest to x / step in a table of four_bit.h.
+inline int nearest_value(float x, float step, const std::int8_t (&values)[16]) {
+  int best = 0;
+  const auto error = [&](int n) { return std::abs(x - step * static_cast<float>(values[n])); };
+  for (int n = 1; n < 16; ++n)
+    if (error(n) < error(best)) best = n;
+  return best;
+}
+
+// 2 * bytes columns as numbers of values, low nibbles first.
+inline void pack_four_bit(std::span<const float> x, float step, const std::int8_t (&values)[16],
+                          std::size_t bytes, std::uint8_t* qs) {
+  for (std::size_t i = 0; i < bytes; ++i)
+    qs[i] = static_cast<std::uint8_t>(nearest_value(x[i], step, values) |
+                                      nearest_value(x[bytes + i], step, values) << 4);
 }
 
 inline void encode(std::span<const float> x, F32::Block& block) {
@@ -147,26 +170,23 @@ inline void encode(std::span<const float> x, Q5_1::Block& block) {
 }
 
 inline void encode(std::span<const float> x, Q4_K::Block& block) {
-  int codes[256];
-  encode_k(x, 15, block, codes);
+  encode_k(x, 15, block);
 }
 
 inline void encode(std::span<const float> x, Q5_K::Block& block) {
-  int codes[256];
-  encode_k(x, 31, block, codes);
+  const AffineSubBlocks<8> parts = encode_k(x, 31, block);
   std::memset(block.qh, 0, sizeof block.qh);
   for (int i = 0; i < 256; ++i)
-    block.qh[i % 32] = static_cast<std::uint8_t>(block.qh[i % 32] | (codes[i] >> 4) << (i / 32));
+    block.qh[i % 32] = static_cast<std::uint8_t>(block.qh[i % 32] | (parts.codes[i] >> 4) << (i / 32));
 }
 
 inline void encode(std::span<const float> x, Q6_K::Block& block) {
-  float scale[16];
-  for (std::size_t j = 0; j < 16; ++j) scale[j] = std::abs(largest_magnitude(x.subspan(16 * j, 16))) / 31;
-  const HalfScale d(*std::max_element(scale, scale + 16) / 127);
+  const auto steps = largest_as<16>(x, 31);
+  const HalfScale d(steps.largest / 127);
   block = {};
   block.d = d.bits;
   for (int i = 0; i < 256; ++i) {
-    block.scales[i / 16] = static_cast<std::int8_t>(nearest_code(scale[i / 16], d.value, 0, 127));
+    block.scales[i / 16] = static_cast<std::int8_t>(nearest_code(steps.step[i / 16], d.value, 0, 127));
     const float step = d.value * static_cast<float>(block.scales[i / 16]);
     const int code = nearest_code(x[static_cast<std::size_t>(i)], step, -32, 31) + 32;
     const int n = i / 128, p = i % 128 / 32, l = i % 32;
@@ -175,6 +195,111 @@ inline void encode(std::span<const float> x, Q6_K::Block& block) {
     low = static_cast<std::uint8_t>(low | (code & 15) << (4 * (p / 2)));
     high = static_cast<std::uint8_t>(high | (code >> 4) << (2 * p));
   }
+}
+
+inline void encode(std::span<const float> x, Q2_K::Block& block) {
+  const AffineSubBlocks<16> parts(x, 3, 15);
+  block.d = parts.d.bits;
+  block.dmin = parts.dmin.bits;
+  for (int j = 0; j < 16; ++j)
+    block.scales[j] = static_cast<std::uint8_t>(parts.scale[j] | parts.min[j] << 4);
+  pack_two_bit(parts.codes, block.qs);
+}
+
+inline void encode(std::span<const float> x, Q3_K::Block& block) {
+  const auto steps = largest_as<16>(x, 3);
+  const HalfScale d(steps.largest / 31);
+  block = {};
+  block.d = d.bits;
+  int codes[256];
+  for (int j = 0; j < 16; ++j) {
+    const int scale = nearest_code(steps.step[j], d.value, 0, 31);
+    const int stored = scale + 32;
+    std::uint8_t& low = block.scales[j % 8];
+    std::uint8_t& high = block.scales[8 + j % 4];
+    low = static_cast<std::uint8_t>(low | (stored & 15) << (4 * (j / 8)));
+    high = static_cast<std::uint8_t>(high | (stored >> 4) << (2 * (j / 4)));
+    for (int i = 16 * j; i < 16 * j + 16; ++i) {
+      codes[i] = nearest_code(x[static_cast<std::size_t>(i)], d.value * static_cast<float>(scale), -4, 3) + 4;
+      std::uint8_t& mask = block.hmask[i % 32];
+      mask = static_cast<std::uint8_t>(mask | (codes[i] >> 2) << (i / 32));
+    }
+  }
+  pack_two_bit(codes, block.qs);
+}
+
+inline void encode(std::span<const float> x, IQ4_NL::Block& block) {
+  const HalfScale d(std::abs(largest_magnitude(x)) / kIq4Values[15]);
+  block.d = d.bits;
+  pack_four_bit(x, d.value, kIq4Values, 16, block.qs);
+}
+
+inline void encode(std::span<const float> x, IQ4_XS::Block& block) {
+  const auto steps = largest_as<8>(x, kIq4Values[15]);
+  const HalfScale d(steps.largest / 31);
+  block = {};
+  block.d = d.bits;
+  for (std::size_t j = 0; j < 8; ++j) {
+    const int scale = nearest_code(steps.step[j], d.value, 0, 31);
+    const int stored = scale + 32;
+    std::uint8_t& low = block.scales_l[j / 2];
+    low = static_cast<std::uint8_t>(low | (stored & 15) << (4 * (j % 2)));
+    block.scales_h = static_cast<std::uint16_t>(block.scales_h | (stored >> 4) << (2 * j));
+    pack_four_bit(x.subspan(32 * j, 32), d.value * static_cast<float>(scale), kIq4Values, 16,
+                  block.qs + 16 * j);
+  }
+}
+
+inline void encode(std::span<const float> x, MXFP4::Block& block) {
+  // The largest value gets the exponent of E2M1's largest, 4 to 6.
+  const int exponent = static_cast<int>(float_bits(std::abs(largest_magnitude(x))) >> 23);
+  block.e = static_cast<std::uint8_t>(std::max(exponent - 2, 0));
+  pack_four_bit(x, MXFP4::half_of_e8m0(block.e), kE2m1Values, 16, block.qs);
+}
+
+inline void encode(std::span<const float> x, NVFP4::Block& block) {
+  constexpr std::uint8_t kLargest = 0x7e;
+  for (std::size_t j = 0; j < 4; ++j) {
+    const auto columns = x.subspan(16 * j, 16);
+    const float wanted = std::abs(largest_magnitude(columns)) / kE2m1Values[7];
+    std::uint8_t& scale = block.d[j];  // the smallest that reaches the largest value
+    for (scale = 0; scale < kLargest && NVFP4::half_of_ue4m3(scale) < wanted;) ++scale;
+    pack_four_bit(columns, NVFP4::half_of_ue4m3(scale), kE2m1Values, 8, block.qs + 8 * j);
+  }
+}
+
+inline void encode(std::span<const float> x, TQ1_0::Block& block) {
+  const HalfScale d(ternary_step(x));
+  block.d = d.bits;
+  // The byte of `count` columns `stride` apart: the fraction that their digits are, rounded up.
+  const auto packed = [&](int first, int stride, int count) {
+    int number = 0;
+    for (int place = 0; place < 5; ++place) {
+      const auto column = static_cast<std::size_t>(first + stride * place);
+      number = 3 * number + (place < count ? nearest_code(x[column], d.value, -1, 1) + 1 : 0);
+    }
+    return static_cast<std::uint8_t>((number * 256 + 242) / 243);
+  };
+  for (int i = 0; i < 32; ++i) block.qs[i] = packed(i, 32, 5);
+  for (int i = 0; i < 16; ++i) block.qs[32 + i] = packed(160 + i, 16, 5);
+  for (int i = 0; i < 4; ++i) block.qh[i] = packed(240 + i, 4, 4);
+}
+
+inline void encode(std::span<const float> x, TQ2_0::Block& block) {
+  const HalfScale d(ternary_step(x));
+  block.d = d.bits;
+  int codes[256];
+  for (std::size_t i = 0; i < 256; ++i) codes[i] = nearest_code(x[i], d.value, -1, 1) + 1;
+  pack_two_bit(codes, block.qs);
+}
+
+inline void encode(std::span<const float> x, Q1_0::Block& block) {
+  float sum = 0;
+  for (const float value : x) sum += std::abs(value);
+  block.d = float_to_half(sum / static_cast<float>(x.size()));
+  std::memset(block.qs, 0, sizeof block.qs);
+  for (std::size_t i = 0; i < 128; ++i)
+    block.qs[i / 8] = static_cast<std::uint8_t>(block.qs[i / 8] | (x[i] >= 0 ? 1 : 0) << (i % 8));
 }
 
 }  // namespace quantize_detail
