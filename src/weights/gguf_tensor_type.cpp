@@ -18,18 +18,18 @@ struct TensorType {
 
 // ggml's numbering. 4, 5, 31 to 33 and 36 to 38 were removed from it; forks use numbers from 43 on.
 constexpr TensorType kTensorTypes[] = {
-    {0, "F32", Format::kF32},     {1, "F16", Format::kF16},      {2, "Q4_0", Format::kQ4_0},
-    {3, "Q4_1", Format::kQ4_1},   {6, "Q5_0", Format::kQ5_0},    {7, "Q5_1", Format::kQ5_1},
-    {8, "Q8_0", Format::kQ8_0},   {9, "Q8_1", std::nullopt},     {10, "Q2_K", std::nullopt},
-    {11, "Q3_K", std::nullopt},   {12, "Q4_K", Format::kQ4_K},   {13, "Q5_K", Format::kQ5_K},
-    {14, "Q6_K", Format::kQ6_K},  {15, "Q8_K", std::nullopt},    {16, "IQ2_XXS", std::nullopt},
-    {17, "IQ2_XS", std::nullopt}, {18, "IQ3_XXS", std::nullopt}, {19, "IQ1_S", std::nullopt},
-    {20, "IQ4_NL", std::nullopt}, {21, "IQ3_S", std::nullopt},   {22, "IQ2_S", std::nullopt},
-    {23, "IQ4_XS", std::nullopt}, {24, "I8", std::nullopt},      {25, "I16", std::nullopt},
-    {26, "I32", std::nullopt},    {27, "I64", std::nullopt},     {28, "F64", std::nullopt},
-    {29, "IQ1_M", std::nullopt},  {30, "BF16", Format::kBF16},   {34, "TQ1_0", std::nullopt},
-    {35, "TQ2_0", std::nullopt},  {39, "MXFP4", std::nullopt},   {40, "NVFP4", std::nullopt},
-    {41, "Q1_0", std::nullopt},   {42, "Q2_0", std::nullopt},
+    {0, "F32", Format::kF32},        {1, "F16", Format::kF16},          {2, "Q4_0", Format::kQ4_0},
+    {3, "Q4_1", Format::kQ4_1},      {6, "Q5_0", Format::kQ5_0},        {7, "Q5_1", Format::kQ5_1},
+    {8, "Q8_0", Format::kQ8_0},      {9, "Q8_1", std::nullopt},         {10, "Q2_K", Format::kQ2_K},
+    {11, "Q3_K", Format::kQ3_K},     {12, "Q4_K", Format::kQ4_K},       {13, "Q5_K", Format::kQ5_K},
+    {14, "Q6_K", Format::kQ6_K},     {15, "Q8_K", std::nullopt},        {16, "IQ2_XXS", Format::kIQ2_XXS},
+    {17, "IQ2_XS", Format::kIQ2_XS}, {18, "IQ3_XXS", Format::kIQ3_XXS}, {19, "IQ1_S", Format::kIQ1_S},
+    {20, "IQ4_NL", Format::kIQ4_NL}, {21, "IQ3_S", Format::kIQ3_S},     {22, "IQ2_S", Format::kIQ2_S},
+    {23, "IQ4_XS", Format::kIQ4_XS}, {24, "I8", std::nullopt},          {25, "I16", std::nullopt},
+    {26, "I32", std::nullopt},       {27, "I64", std::nullopt},         {28, "F64", std::nullopt},
+    {29, "IQ1_M", Format::kIQ1_M},   {30, "BF16", Format::kBF16},       {34, "TQ1_0", Format::kTQ1_0},
+    {35, "TQ2_0", Format::kTQ2_0},   {39, "MXFP4", Format::kMXFP4},     {40, "NVFP4", Format::kNVFP4},
+    {41, "Q1_0", Format::kQ1_0},     {42, "Q2_0", std::nullopt},
 };
 
 std::string readable_types() {

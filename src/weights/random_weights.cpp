@@ -17,9 +17,14 @@ constexpr std::int64_t kDrawBytes = 16;
 
 /// Root mean square of codes spread evenly: of n signed ones, -n/2 .. n/2 - 1, and of unsigned ones about
 /// their middle, (n - 1) / 2.
-constexpr double kSigned4 = 4.637, kSigned5 = 9.247, kSigned6 = 18.480, kSigned8 = 73.47;
-constexpr double kCentered4 = 4.610, kCentered5 = 9.233;
-constexpr float kMiddle4 = 7.5F, kMiddle5 = 15.5F;
+constexpr double kSigned3 = 2.345, kSigned4 = 4.637, kSigned5 = 9.247, kSigned6 = 18.480, kSigned8 = 73.47;
+constexpr double kCentered2 = 1.118, kCentered4 = 4.610, kCentered5 = 9.233;
+constexpr float kMiddle2 = 1.5F, kMiddle4 = 7.5F, kMiddle5 = 15.5F;
+/// Of the values of IQ4_NL, and of the codes of the IQ grids as the formats' headers unpack them.
+constexpr double kIq4 = 67.44, kIq3Xxs = 15.424, kIq3S = 7.594, kIq2Xxs = 23.118, kIq2Xs = 24.217;
+constexpr double kIq2S = 24.430, kIq1 = 6.247;
+/// Of sub-scales: odd numbers up to 15 and up to 31, all from 4 to 11 and from 16 to 31.
+constexpr double kOddTo15 = 9.220, kOddTo31 = 18.466, k4To11 = 7.826, k16To31 = 23.948;
 
 /// 0.75 to 1.25 times `typical`, of either sign.
 float pick_scale(std::uint16_t random, double typical) {
@@ -93,12 +98,85 @@ void shape_block(Q5_K::Block& block) {
   shape_superblock(block, kCentered5, kMiddle5);
 }
 void shape_block(Q6_K::Block& block) {
-  constexpr double kSubScaleRms = 7.826;  // of 4 to 11
   for (std::int8_t& scale : block.scales) {
     const int magnitude = 4 + (scale & 7);
     scale = static_cast<std::int8_t>(scale < 0 ? -magnitude : magnitude);
   }
-  block.d = float_to_half(pick_scale(block.d, kDeviation / (kSigned6 * kSubScaleRms)));
+  block.d = float_to_half(pick_scale(block.d, kDeviation / (kSigned6 * k4To11)));
+}
+
+void shape_block(Q2_K::Block& block) {
+  for (std::uint8_t& scale : block.scales) scale = static_cast<std::uint8_t>((4 + (scale & 7)) * 0x11);
+  const float scale = pick_scale(block.d, kDeviation / (kCentered2 * k4To11));
+  block.d = float_to_half(scale);
+  block.dmin = float_to_half(kMiddle2 * scale);
+}
+/// Upper bits of all ones make the stored scales 48 to 63, which are 16 to 31.
+void shape_block(Q3_K::Block& block) {
+  for (int j = 8; j < 12; ++j) block.scales[j] = 0xff;
+  block.d = float_to_half(pick_scale(block.d, kDeviation / (kSigned3 * k16To31)));
+}
+void shape_block(IQ4_XS::Block& block) {
+  block.scales_h = 0xffff;
+  block.d = float_to_half(pick_scale(block.d, kDeviation / (kIq4 * k16To31)));
+}
+void shape_block(IQ4_NL::Block& block) {
+  block.d = float_to_half(pick_scale(block.d, kDeviation / kIq4));
+}
+
+/// Sub-scales of the IQ grids stay random; weights are `multiple` * d * sub-scale * code.
+template <class Block>
+void shape_grid(Block& block, double multiple, double code_rms, double sub_scale_rms) {
+  block.d = float_to_half(pick_scale(block.d, kDeviation / (multiple * code_rms * sub_scale_rms)));
+}
+void shape_block(IQ3_XXS::Block& block) {
+  shape_grid(block, 0.5, kIq3Xxs, kOddTo31);
+}
+void shape_block(IQ3_S::Block& block) {
+  shape_grid(block, 1, kIq3S, kOddTo31);
+}
+void shape_block(IQ2_XXS::Block& block) {
+  shape_grid(block, 0.125, kIq2Xxs, kOddTo31);
+}
+void shape_block(IQ2_XS::Block& block) {
+  shape_grid(block, 0.125, kIq2Xs, kOddTo31);
+}
+void shape_block(IQ2_S::Block& block) {
+  shape_grid(block, 0.125, kIq2S, kOddTo31);
+}
+void shape_block(IQ1_S::Block& block) {
+  shape_grid(block, 0.125, kIq1, kOddTo15);
+}
+void shape_block(IQ1_M::Block& block) {
+  const float scale = pick_scale(IQ1_M::scale_bits(block), kDeviation / (0.125 * kIq1 * kOddTo15));
+  IQ1_M::set_scale_bits(block, float_to_half(scale));
+}
+
+void shape_block(TQ1_0::Block& block) {
+  constexpr double kDigitRms = 0.8173;  // of a random byte, 0 a little less often than -1
+  block.d = float_to_half(pick_scale(block.d, kDeviation / kDigitRms));
+}
+void shape_block(TQ2_0::Block& block) {
+  constexpr double kCodeRms = 0.7071;
+  for (std::uint8_t& codes : block.qs) {
+    const int threes = codes & codes >> 1 & 0x55;  // no quantiser writes 3: it becomes 1, which is 0
+    codes = static_cast<std::uint8_t>(codes & ~(threes << 1));
+  }
+  block.d = float_to_half(pick_scale(block.d, kDeviation / kCodeRms));
+}
+void shape_block(Q1_0::Block& block) {
+  block.d = float_to_half(pick_scale(block.d, kDeviation));
+}
+
+/// The values of E2M1 have a root mean square of 5.852: these scales give 0.02.
+void shape_block(MXFP4::Block& block) {
+  static_assert(kDeviation == 0.02);
+  block.e = block.e < 176 ? 120 : 119;  // 2^-8 and 2^-9
+}
+void shape_block(NVFP4::Block& block) {
+  static_assert(kDeviation == 0.02);
+  constexpr std::array<std::uint8_t, 8> kScales = {2, 3, 3, 3, 3, 4, 4, 5};  // denormal, in units of 2^-10
+  for (std::uint8_t& scale : block.d) scale = kScales[scale % 8];
 }
 
 /// Bytes [begin, end) of the stream of `seed`; `begin` is a multiple of kDrawBytes.

@@ -14,7 +14,8 @@ namespace eider {
 /// size from layer to layer at hidden sizes of some thousands.
 inline constexpr double kRandomWeightDeviation = 0.02;
 
-/// Fills `blocks` blocks of `format` with weights of mean 0 and the deviation above, uniform within a block.
+/// Fills `blocks` blocks of `format` with weights of mean 0 and the deviation above; the codes of a block are
+/// uniform.
 /// The bytes depend on format and seed alone, not on the threads of `pool`.
 void fill_random_weights(Format format, std::uint64_t seed, std::int64_t blocks, std::byte* out,
                          ThreadPool& pool);

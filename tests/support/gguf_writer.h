@@ -20,9 +20,13 @@ namespace eider::test {
 /// ggml's number of a format.
 inline std::uint32_t ggml_type(Format format) {
   constexpr std::pair<Format, std::uint32_t> kNumbers[] = {
-      {Format::kF32, 0},   {Format::kF16, 1},   {Format::kBF16, 30}, {Format::kQ4_0, 2},
-      {Format::kQ4_1, 3},  {Format::kQ5_0, 6},  {Format::kQ5_1, 7},  {Format::kQ8_0, 8},
-      {Format::kQ4_K, 12}, {Format::kQ5_K, 13}, {Format::kQ6_K, 14}};
+      {Format::kF32, 0},     {Format::kF16, 1},      {Format::kBF16, 30},   {Format::kQ4_0, 2},
+      {Format::kQ4_1, 3},    {Format::kQ5_0, 6},     {Format::kQ5_1, 7},    {Format::kQ8_0, 8},
+      {Format::kQ4_K, 12},   {Format::kQ5_K, 13},    {Format::kQ6_K, 14},   {Format::kQ2_K, 10},
+      {Format::kQ3_K, 11},   {Format::kIQ2_XXS, 16}, {Format::kIQ2_XS, 17}, {Format::kIQ3_XXS, 18},
+      {Format::kIQ1_S, 19},  {Format::kIQ4_NL, 20},  {Format::kIQ3_S, 21},  {Format::kIQ2_S, 22},
+      {Format::kIQ4_XS, 23}, {Format::kIQ1_M, 29},   {Format::kTQ1_0, 34},  {Format::kTQ2_0, 35},
+      {Format::kMXFP4, 39},  {Format::kNVFP4, 40},   {Format::kQ1_0, 41}};
   for (const auto& [known, number] : kNumbers)
     if (known == format) return number;
   throw std::logic_error("a format the GGUF writer does not know");

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "format/all_formats.h"
 #include "tests/support/gguf_writer.h"
 #include "weights/gguf_tensor_type.h"
 
@@ -144,14 +145,15 @@ TEST(Gguf, ReadsVersion2) {
 }
 
 TEST(Gguf, TensorTypesHaveTheNumbersOfTheFormat) {
-  for (const Format format :
-       {Format::kF32, Format::kF16, Format::kBF16, Format::kQ4_0, Format::kQ4_1, Format::kQ5_0, Format::kQ5_1,
-        Format::kQ8_0, Format::kQ4_K, Format::kQ5_K, Format::kQ6_K})
+  for (const Format format : kAllFormats) {
     EXPECT_EQ(*gguf_tensor_format(test::ggml_type(format)), format);
+    EXPECT_EQ(gguf_tensor_type(format), test::ggml_type(format));
+  }
   EXPECT_EQ(
-      gguf_tensor_format(23).error().message(),
-      "type IQ4_XS (number 23) is not supported; supported are F32, F16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, "
-      "Q5_K, Q6_K, BF16");
+      gguf_tensor_format(42).error().message(),
+      "type Q2_0 (number 42) is not supported; supported are F32, F16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K, "
+      "Q3_K, Q4_K, Q5_K, Q6_K, IQ2_XXS, IQ2_XS, IQ3_XXS, IQ1_S, IQ4_NL, IQ3_S, IQ2_S, IQ4_XS, IQ1_M, BF16, "
+      "TQ1_0, TQ2_0, MXFP4, NVFP4, Q1_0");
   EXPECT_EQ(gguf_tensor_format(139).error().message().substr(0, 71),
             "type number 139 is unknown (removed from GGUF, or of a fork); supported");
 }
