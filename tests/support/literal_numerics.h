@@ -92,7 +92,7 @@ inline Floats units(Format format, const std::byte* row, std::span<const float> 
       for (std::size_t block = 0; block < x.size() / 32; ++block) {
         const QuantizedGroup group = quantize_group(x.subspan(32 * block, 32));
         Unit32 unit;
-        F::unpack(blocks[block], unit);
+        unpack_unit<F>(blocks, static_cast<std::int64_t>(block), unit);
         long dot = 0, sum = 0;
         for (std::size_t i = 0; i < 32; ++i) {
           dot += unit.code[i] * group.q[i];
@@ -101,6 +101,16 @@ inline Floats units(Format format, const std::byte* row, std::span<const float> 
         float u = static_cast<float>(dot) * (unit.scale * group.d);
         if (F::kHasMin) u = std::fma(unit.min * group.d, static_cast<float>(sum), u);
         result.push_back(u);
+      }
+    } else if constexpr (F::kProduct == ProductRule::kInteger32Halves) {
+      for (std::size_t block = 0; block < x.size() / 32; ++block) {
+        const QuantizedGroup group = quantize_group(x.subspan(32 * block, 32));
+        Unit32Halves unit;
+        unpack_unit<F>(blocks, static_cast<std::int64_t>(block), unit);
+        long dots[2] = {};
+        for (std::size_t i = 0; i < 32; ++i) dots[i / 16] += unit.code[i] * group.q[i];
+        const float u = static_cast<float>(dots[0]) * (unit.scale[0] * group.d);
+        result.push_back(std::fma(static_cast<float>(dots[1]), unit.scale[1] * group.d, u));
       }
     } else {
       for (std::size_t block = 0; block < x.size() / 256; ++block) {

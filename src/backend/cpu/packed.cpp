@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <type_traits>
+#include <iterator>
 
 namespace eider::cpu {
 namespace {
@@ -16,32 +16,79 @@ void put_half(std::byte* at, float value) {
   std::memcpy(at, &half, sizeof half);
 }
 
+/// What is stored of a code.
+template <class F>
+int stored_code(std::int8_t code) {
+  using Packed = PackedFormat<F>;
+  if constexpr (Packed::kTabled)
+    return static_cast<int>(std::ranges::find(Packed::kValues, code) - std::begin(Packed::kValues));
+  else
+    return code + Packed::kOffset;
+}
+
+/// ORs bits `first` and on, `count` of them, of a code of group `group` into planes that hold so many bits of
+/// each group.
+void put_bits(int code, int first, int count, int group, std::byte* planes) {
+  const int groups = 8 / count;  // of a plane
+  const int bits = code >> first & ((1 << count) - 1);
+  planes[group / groups * kPlane] |= byte(bits << (group % groups * count));
+}
+
 /// The codes of 32 columns of one row into a strip; the strip's bytes are zero before.
 template <class F>
 void put_codes(const std::int8_t* codes, std::int64_t row, std::byte* strip) {
-  constexpr int kBits = UnitLayout<F>::kBits;
+  using Layout = UnitLayout<F>;
+  constexpr int kLow = Layout::kLowBits, kHigh = Layout::kBits - kLow;
   for (int column = 0; column < kStripColumns; ++column) {
-    const int code = codes[column] + PackedFormat<F>::kOffset;
-    const int group = column / 4;
-    const std::int64_t in_plane = row * 4 + column % 4;
-    if constexpr (kBits == 8) {
-      strip[group * kRowTile * 4 + in_plane] = byte(code);
-    } else {
-      strip[group / 2 * kRowTile * 4 + in_plane] |= byte((code & 15) << (group % 2 * 4));
-      std::byte* high = strip + UnitLayout<F>::kHighPlane;
-      if constexpr (kBits == 5) high[in_plane] |= byte(code >> 4 << group);
-      if constexpr (kBits == 6)
-        high[group / 4 * kRowTile * 4 + in_plane] |= byte(code >> 4 << (group % 4 * 2));
+    const int code = stored_code<F>(codes[column]);
+    std::byte* low = strip + row * 4 + column % 4;
+    put_bits(code, 0, kLow, column / 4, low);
+    if constexpr (kHigh > 0) put_bits(code, kLow, kHigh, column / 4, low + Layout::kHighPlane);
+  }
+}
+
+/// The block's scale: half, or bfloat16 where halves do not reach.
+template <class F>
+void put_scale(std::byte* at, float scale) {
+  if constexpr (PackedFormat<F>::kTabled) {
+    scale = scale / PackedFormat<F>::kScaleFactor;  // exact: a power of two
+    if constexpr (PackedFormat<F>::kWideScale) {
+      const std::uint16_t upper = float_to_bfloat16(scale);
+      std::memcpy(at, &upper, sizeof upper);
+      return;
     }
   }
+  put_half(at, scale);
 }
 
 template <class F>
 void put_unit(const Unit32& unit, std::int64_t row, std::byte* packed) {
   using Layout = UnitLayout<F>;
   put_codes<F>(unit.code, row, packed);
-  put_half(packed + Layout::kScales + 2 * row, unit.scale);
+  put_scale<F>(packed + Layout::kScales + 2 * row, unit.scale);
   if constexpr (F::kHasMin) put_half(packed + Layout::kMinScales + 2 * row, unit.min);
+}
+
+template <class F>
+void put_unit(const Unit32Halves& unit, std::int64_t row, std::byte* packed) {
+  using Layout = UnitLayout<F>;
+  put_codes<F>(unit.code, row, packed);
+  put_scale<F>(packed + Layout::kScales + 2 * row, unit.scale[0]);
+  put_scale<F>(packed + Layout::kMinScales + 2 * row, unit.scale[1]);
+}
+
+/// Sub-scale or sub-minimum `j` of 4 bits among pairs [pair][row].
+void put_nibble(int value, int j, std::int64_t row, std::byte* pairs) {
+  pairs[j / 2 * kRowTile + row] |= byte(value << (j % 2 * 4));
+}
+
+template <class F>
+void put_sub_scale(int scale, int j, std::int64_t row, std::byte* packed) {
+  constexpr SubScales kForm = PackedFormat<F>::kSubScaleForm;
+  std::byte* at = packed + UnitLayout<F>::kSubScales;
+  if constexpr (kForm == SubScales::kBytes) at[j * kRowTile + row] = byte(scale);
+  if constexpr (kForm == SubScales::kNibbles) put_nibble(scale, j, row, at);
+  if constexpr (kForm == SubScales::kOddNibbles) put_nibble((scale - 1) / 2, j, row, at);
 }
 
 template <class F>
@@ -51,11 +98,15 @@ void put_unit(const Unit256& unit, std::int64_t row, std::byte* packed) {
   for (int strip = 0; strip < 8; ++strip)
     put_codes<F>(unit.code + strip * kStripColumns, row, packed + strip * Layout::kStripBytes);
   for (int j = 0; j < kSubScales; ++j)
-    packed[Layout::kSubScales + j * kRowTile + row] = byte(unit.sub_scale[j * (16 / kSubScales)]);
-  put_half(packed + Layout::kScales + 2 * row, unit.scale);
+    put_sub_scale<F>(unit.sub_scale[j * (16 / kSubScales)], j, row, packed);
+  put_scale<F>(packed + Layout::kScales + 2 * row, unit.scale);
   if constexpr (F::kHasMin) {
-    for (int j = 0; j < 8; ++j)
-      packed[Layout::kMins + (j / 2 * kRowTile + row) * 2 + j % 2] = byte(unit.sub_min[2 * j]);
+    if constexpr (PackedFormat<F>::kTabled) {
+      for (int j = 0; j < 16; ++j) put_nibble(unit.sub_min[j], j, row, packed + Layout::kMins);
+    } else {
+      for (int j = 0; j < 8; ++j)
+        packed[Layout::kMins + (j / 2 * kRowTile + row) * 2 + j % 2] = byte(unit.sub_min[2 * j]);
+    }
     put_half(packed + Layout::kMinScales + 2 * row, unit.min_scale);
   }
 }
@@ -70,9 +121,9 @@ void pack(const std::byte* data, std::int64_t row_bytes, std::int64_t rows, std:
       auto* elements = reinterpret_cast<Block*>(packed) + row;
       for (std::int64_t column = 0; column < columns; ++column) elements[column * kRowTile] = blocks[column];
     } else {
-      std::conditional_t<F::kProduct == ProductRule::kInteger256, Unit256, Unit32> unit;
-      for (std::int64_t i = 0; i < columns / F::kBlockElems; ++i) {
-        F::unpack(blocks[i], unit);
+      UnitOf<F> unit;
+      for (std::int64_t i = 0; i < columns / kUnitColumns<F>; ++i) {
+        unpack_unit<F>(blocks, i, unit);
         put_unit<F>(unit, row, packed + i * UnitLayout<F>::kBytes);
       }
     }
@@ -86,7 +137,7 @@ std::int64_t packed_tile_bytes(Format format, std::int64_t columns) {
     if constexpr (F::kProduct == ProductRule::kFloat)
       return columns * kRowTile * static_cast<std::int64_t>(sizeof(typename F::Block));
     else
-      return columns / F::kBlockElems * UnitLayout<F>::kBytes;
+      return columns / kUnitColumns<F> * UnitLayout<F>::kBytes;
   });
 }
 
@@ -95,7 +146,7 @@ std::int64_t opened_tile_bytes(Format format, std::int64_t columns) {
     if constexpr (F::kProduct == ProductRule::kFloat)
       return columns * kPlane;
     else
-      return columns / F::kBlockElems * OpenedLayout<F>::kBytes;
+      return columns / kUnitColumns<F> * OpenedLayout<F>::kBytes;
   });
 }
 

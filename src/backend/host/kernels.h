@@ -26,19 +26,26 @@ struct Items {
   std::int64_t begin, end;
 };
 
-/// What kernels add to unsigned codes to have none below 0, at most; `corrections` undo it.
+/// What kernels add to codes to have none below 0, at most; `corrections` undo it.
 inline constexpr int kQuantizedOffset32 = 128;
-inline constexpr int kQuantizedOffset256 = 32;
+inline constexpr int kQuantizedOffset256 = 32;        // with sums of 8 columns, which stay within 16 bits
+inline constexpr int kQuantizedSignedOffset256 = 128;  // with sums of 16 and 32 columns
+
+/// Corrections of a row's unit of 256 columns: of 32 times 8 columns, 16 times 16, 8 times 32.
+inline constexpr std::int64_t kCorrectionsOf16 = 32, kCorrectionsOf32 = 48, kCorrections256 = 56;
+/// Its sums: of 16 times 16 columns, 8 times 32.
+inline constexpr std::int64_t kSumsOf32 = 16, kSums256 = 24;
 
 /// Activations for the integer rules, by unit of 32 or 256 columns: x = scale * code. Sums of codes stand
 /// beside them in the forms that products read.
 struct QuantizedRows {
   std::int8_t* codes;  // [units][rows][columns of a unit], each in -127..127
   float* scales;       // [units][rows]
-  /// -offset * sum of codes. 32 columns: [units][rows]; 256: [units][rows][32], of 8 columns each, the upper
-  /// 16 bits 0.
+  /// -offset * sum of codes. 32 columns: [units][rows][2], of all of them and of the second half; 256:
+  /// [units][rows][kCorrections256], those of 8 columns with kQuantizedOffset256, their upper 16 bits 0, the
+  /// others with kQuantizedSignedOffset256.
   std::int32_t* corrections;
-  std::int16_t* sums;  // 256 columns only: [units][rows][8], of 32 columns each
+  std::int16_t* sums;  // 256 columns only: [units][rows][kSums256]
   std::int64_t rows;
 };
 
@@ -218,7 +225,7 @@ struct Packing {
 };
 
 /// By Format; the last of the list gives the size.
-inline constexpr std::size_t kFormats = static_cast<std::size_t>(Format::kQ6_K) + 1;
+inline constexpr std::size_t kFormats = static_cast<std::size_t>(Format::kQ1_0) + 1;
 
 struct Kernels {
   template <class Args>

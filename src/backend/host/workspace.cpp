@@ -113,7 +113,9 @@ std::int64_t vector_floats(const Op& op) {
 }  // namespace
 
 ProductRule product_rule(Format format) {
-  return visit_format(format, []<class F>() { return F::kProduct; });
+  return visit_format(format, []<class F>() {
+    return F::kProduct == ProductRule::kInteger32Halves ? ProductRule::kInteger32 : F::kProduct;
+  });
 }
 
 std::int64_t unit_columns(ProductRule rule) {
@@ -131,8 +133,8 @@ QuantizedLayout quantized_layout(ProductRule rule, std::int64_t rows, std::int64
   QuantizedLayout layout;
   layout.codes = offsets.take(of_units(unit_columns(rule), sizeof(std::int8_t)));
   layout.scales = offsets.take(of_units(1, sizeof(float)));
-  layout.corrections = offsets.take(of_units(super ? 32 : 1, sizeof(std::int32_t)));
-  layout.sums = offsets.take(of_units(super ? 8 : 0, sizeof(std::int16_t)));
+  layout.corrections = offsets.take(of_units(super ? kCorrections256 : 2, sizeof(std::int32_t)));
+  layout.sums = offsets.take(of_units(super ? kSums256 : 0, sizeof(std::int16_t)));
   layout.bytes = offsets.end();
   return layout;
 }

@@ -18,7 +18,8 @@ struct QuantizedLayout {
 };
 QuantizedLayout quantized_layout(ProductRule rule, std::int64_t rows, std::int64_t columns);
 
-/// The rule by which `format` is multiplied.
+/// The rule that says how the input of products with `format` is quantised: kInteger32Halves reads what
+/// kInteger32 does.
 ProductRule product_rule(Format format);
 /// Columns of a unit of `rule`.
 std::int64_t unit_columns(ProductRule rule);

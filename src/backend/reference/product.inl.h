@@ -65,14 +65,14 @@ EIDER_ALWAYS_INLINE void expand(const Unit256& unit, std::int16_t* code, std::in
   for (int j = 0; j < 16; ++j)
     for (int i = 16 * j; i < 16 * j + 16; ++i)
       code[i] = static_cast<std::int16_t>(unit.sub_scale[j] * unit.code[i]);  // at most 128 * 32
-  for (int j = 0; j < 8; ++j) min_code[j] = unit.sub_min[2 * j];
+  for (int j = 0; j < 16; ++j) min_code[j] = unit.sub_min[j];
   min = -unit.min_scale;
 }
 
 template <class F, class Unit, int kUnit>
 struct IntegerUnitTile {
   static constexpr std::int64_t kColumns = kUnit;
-  static constexpr int kSums = kUnit == 256 ? 8 : 1;
+  static constexpr int kSums = kUnit == 256 ? 16 : 1;
 
   std::int16_t code[kRowTile][kUnit];
   std::int16_t min_code[kRowTile][kSums];
@@ -84,7 +84,7 @@ struct IntegerUnitTile {
   EIDER_ALWAYS_INLINE void load(const Matrix& matrix, std::int64_t first_row, std::int64_t unit) {
     Unit units[kRowTile];
     for (std::int64_t r = 0; r < kRowTile; ++r)
-      F::unpack(row_blocks<F>(matrix, first_row + r)[unit], units[r]);
+      unpack_unit<F>(row_blocks<F>(matrix, first_row + r), unit, units[r]);
     for (std::int64_t r = 0; r < kRowTile; ++r) {
       scale[r] = units[r].scale;
       expand(units[r], code[r], min_code[r], min[r]);
@@ -109,9 +109,9 @@ struct IntegerUnitTile {
       for (std::int64_t i = 0; i < count; ++i) {
         std::int16_t sums[kSums];
         if constexpr (kUnit == 32)
-          sums[0] = static_cast<std::int16_t>(x.corrections[place + i] / -kQuantizedOffset32);
+          sums[0] = static_cast<std::int16_t>(x.corrections[2 * (place + i)] / -kQuantizedOffset32);
         else
-          for (int j = 0; j < kSums; ++j) sums[j] = x.sums[(place + i) * kSums + j];
+          for (int j = 0; j < kSums; ++j) sums[j] = x.sums[(place + i) * kSums256 + j];
         for (int r = 0; r < kRowTile; ++r) dots[i][r] = dot<kSums>(min_code[r], sums);
       }
       for (std::int64_t i = 0; i < count; ++i) {
@@ -129,6 +129,38 @@ template <class F>
 struct UnitTile<F, ProductRule::kInteger32> : IntegerUnitTile<F, Unit32, 32> {};
 template <class F>
 struct UnitTile<F, ProductRule::kInteger256> : IntegerUnitTile<F, Unit256, 256> {};
+
+template <class F>
+struct UnitTile<F, ProductRule::kInteger32Halves> {
+  static constexpr std::int64_t kColumns = 32;
+
+  std::int16_t code[kRowTile][32];
+  float scale[2][kRowTile];
+
+  EIDER_ALWAYS_INLINE void load(const Matrix& matrix, std::int64_t first_row, std::int64_t unit) {
+    for (std::int64_t r = 0; r < kRowTile; ++r) {
+      Unit32Halves halves;
+      unpack_unit<F>(row_blocks<F>(matrix, first_row + r), unit, halves);
+      for (int i = 0; i < 32; ++i) code[r][i] = halves.code[i];
+      for (int half = 0; half < 2; ++half) scale[half][r] = halves.scale[half];
+    }
+  }
+
+  EIDER_ALWAYS_INLINE void multiply(const ProductInput& in, std::int64_t first, std::int64_t count,
+                                    std::int64_t unit, float* parts) const {
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::int64_t place = unit * in.quantized.rows + first + i;
+      const std::int8_t* codes = in.quantized.codes + place * 32;
+      const float input_scale = in.quantized.scales[place];
+      for (int r = 0; r < kRowTile; ++r) {
+        const auto first_dot = static_cast<float>(dot<16>(code[r], codes));
+        const auto second_dot = static_cast<float>(dot<16>(code[r] + 16, codes + 16));
+        parts[i * kRowTile + r] =
+            std::fma(second_dot, scale[1][r] * input_scale, first_dot * (scale[0][r] * input_scale));
+      }
+    }
+  }
+};
 
 /// Units of a contraction of `columns`.
 template <class Tile>

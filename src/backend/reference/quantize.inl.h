@@ -33,9 +33,11 @@ EIDER_ALWAYS_INLINE void quantize_unit(const float* x, const QuantizedRows& out,
   __builtin_memcpy(out.codes + at * kUnit, bytes, kUnit);
 
   if constexpr (kUnit == 32) {
-    std::int32_t sum = 0;
-    for (int i = 0; i < 32; ++i) sum += codes[i];
-    out.corrections[at] = -kQuantizedOffset32 * sum;
+    std::int32_t first = 0, second = 0;
+    for (int i = 0; i < 16; ++i) first += codes[i];
+    for (int i = 16; i < 32; ++i) second += codes[i];
+    out.corrections[2 * at] = -kQuantizedOffset32 * (first + second);
+    out.corrections[2 * at + 1] = -kQuantizedOffset32 * second;
   } else {
     std::int32_t of_2[128], of_4[64], of_8[32], of_16[16], of_32[8];
     add_pairs<128>(codes, of_2);
@@ -43,8 +45,13 @@ EIDER_ALWAYS_INLINE void quantize_unit(const float* x, const QuantizedRows& out,
     add_pairs<32>(of_4, of_8);
     add_pairs<16>(of_8, of_16);
     add_pairs<8>(of_16, of_32);
-    for (int j = 0; j < 32; ++j) out.corrections[at * 32 + j] = (-kQuantizedOffset256 * of_8[j]) & 0xffff;
-    for (int j = 0; j < 8; ++j) out.sums[at * 8 + j] = static_cast<std::int16_t>(of_32[j]);
+    std::int32_t* corrections = out.corrections + at * kCorrections256;
+    for (int j = 0; j < 32; ++j) corrections[j] = (-kQuantizedOffset256 * of_8[j]) & 0xffff;
+    for (int j = 0; j < 16; ++j) corrections[kCorrectionsOf16 + j] = -kQuantizedSignedOffset256 * of_16[j];
+    for (int j = 0; j < 8; ++j) corrections[kCorrectionsOf32 + j] = -kQuantizedSignedOffset256 * of_32[j];
+    std::int16_t* sums = out.sums + at * kSums256;
+    for (int j = 0; j < 16; ++j) sums[j] = static_cast<std::int16_t>(of_16[j]);
+    for (int j = 0; j < 8; ++j) sums[kSumsOf32 + j] = static_cast<std::int16_t>(of_32[j]);
   }
 }
 

@@ -24,6 +24,10 @@
 
 namespace eider::cpu::EIDER_ISA {
 
+/// Opens `units` units of a tabled format that lie one after the other: UnitLayout to OpenedLayout.
+using OpenUnits = void (*)(const std::byte* packed, std::int64_t units, std::byte* opened);
+OpenUnits opener(Format format);  // openers.cpp
+
 void add_products(host::Kernels& table);   // products.cpp
 void add_moe_downs(host::Kernels& table);  // moe_downs.cpp
 void add_attention(host::Kernels& table);  // attention.cpp

@@ -12,6 +12,8 @@ namespace {
 
 #include "backend/cpu/kernels/parts_tree.inl.h"
 
+#include "backend/cpu/kernels/staged.inl.h"
+
 #include "ops/numerics.inl.h"
 
 #include "backend/reference/vector.inl.h"
@@ -19,10 +21,18 @@ namespace {
 #include "backend/reference/route.inl.h"
 
 #include "backend/cpu/kernels/moe_down.inl.h"
+
+template <class F>
+constexpr auto moe_down_of() {
+  if constexpr (PackedFormat<F>::kTabled)
+    return &tabled_moe_down<F>;
+  else
+    return &moe_down<F>;
+}
 }  // namespace
 
 void add_moe_downs(Kernels& table) {
-#define EIDER_ADD(F) table.moe_down[static_cast<std::size_t>(F::kFormat)] = &moe_down<F>;
+#define EIDER_ADD(F) table.moe_down[static_cast<std::size_t>(F::kFormat)] = moe_down_of<F>();
   EIDER_FORMATS(EIDER_ADD)
 #undef EIDER_ADD
 }

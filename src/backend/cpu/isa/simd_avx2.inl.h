@@ -82,6 +82,13 @@ EIDER_ALWAYS_INLINE Ints splat_int(std::int32_t value) {
 EIDER_ALWAYS_INLINE Ints operator+(Ints a, Ints b) {
   return {_mm256_add_epi32(a.v, b.v)};
 }
+EIDER_ALWAYS_INLINE Ints operator*(Ints a, Ints b) {
+  return {_mm256_mullo_epi32(a.v, b.v)};
+}
+template <int count>
+EIDER_ALWAYS_INLINE Ints low_bits(Ints a) {
+  return {_mm256_and_si256(a.v, _mm256_set1_epi32((1 << count) - 1))};
+}
 EIDER_ALWAYS_INLINE Ints load_unsigned_bytes(const std::byte* from) {
   return {_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from)))};
 }
@@ -94,6 +101,12 @@ EIDER_ALWAYS_INLINE Codes load_codes(const std::byte* from) {
 }
 EIDER_ALWAYS_INLINE void store_codes(std::byte* to, Codes a) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), a.v);
+}
+EIDER_ALWAYS_INLINE Codes load_table(const std::int8_t (&bytes)[16]) {
+  return {_mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes)))};
+}
+EIDER_ALWAYS_INLINE Codes lookup(Codes table, Codes places) {
+  return {_mm256_shuffle_epi8(table.v, places.v)};
 }
 EIDER_ALWAYS_INLINE Codes operator|(Codes a, Codes b) {
   return {_mm256_or_si256(a.v, b.v)};

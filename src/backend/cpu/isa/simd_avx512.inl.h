@@ -80,6 +80,13 @@ EIDER_ALWAYS_INLINE Ints splat_int(std::int32_t value) {
 EIDER_ALWAYS_INLINE Ints operator+(Ints a, Ints b) {
   return {_mm512_add_epi32(a.v, b.v)};
 }
+EIDER_ALWAYS_INLINE Ints operator*(Ints a, Ints b) {
+  return {_mm512_mullo_epi32(a.v, b.v)};
+}
+template <int count>
+EIDER_ALWAYS_INLINE Ints low_bits(Ints a) {
+  return {_mm512_and_si512(a.v, _mm512_set1_epi32((1 << count) - 1))};
+}
 EIDER_ALWAYS_INLINE Ints load_unsigned_bytes(const std::byte* from) {
   return {_mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)))};
 }
@@ -92,6 +99,14 @@ EIDER_ALWAYS_INLINE Codes load_codes(const std::byte* from) {
 }
 EIDER_ALWAYS_INLINE void store_codes(std::byte* to, Codes a) {
   _mm512_storeu_si512(to, a.v);
+}
+/// A table of 16 bytes for lookup().
+EIDER_ALWAYS_INLINE Codes load_table(const std::int8_t (&bytes)[16]) {
+  return {_mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes)))};
+}
+/// The bytes of `table` at `places`, each in 0..15.
+EIDER_ALWAYS_INLINE Codes lookup(Codes table, Codes places) {
+  return {_mm512_shuffle_epi8(table.v, places.v)};
 }
 EIDER_ALWAYS_INLINE Codes operator|(Codes a, Codes b) {
   return {_mm512_or_si512(a.v, b.v)};

@@ -65,6 +65,13 @@ EIDER_ALWAYS_INLINE Ints splat_int(std::int32_t value) {
 EIDER_ALWAYS_INLINE Ints operator+(Ints a, Ints b) {
   return {vaddq_s32(a.v, b.v)};
 }
+EIDER_ALWAYS_INLINE Ints operator*(Ints a, Ints b) {
+  return {vmulq_s32(a.v, b.v)};
+}
+template <int count>
+EIDER_ALWAYS_INLINE Ints low_bits(Ints a) {
+  return {vandq_s32(a.v, vdupq_n_s32((1 << count) - 1))};
+}
 EIDER_ALWAYS_INLINE Ints load_ints(const std::byte* from) {
   return {vld1q_s32(reinterpret_cast<const std::int32_t*>(from))};
 }
@@ -96,6 +103,12 @@ EIDER_ALWAYS_INLINE Codes load_codes(const std::byte* from) {
 }
 EIDER_ALWAYS_INLINE void store_codes(std::byte* to, Codes a) {
   vst1q_u8(reinterpret_cast<std::uint8_t*>(to), a.v);
+}
+EIDER_ALWAYS_INLINE Codes load_table(const std::int8_t (&bytes)[16]) {
+  return {vreinterpretq_u8_s8(vld1q_s8(bytes))};
+}
+EIDER_ALWAYS_INLINE Codes lookup(Codes table, Codes places) {
+  return {vqtbl1q_u8(table.v, places.v)};
 }
 EIDER_ALWAYS_INLINE Codes operator|(Codes a, Codes b) {
   return {vorrq_u8(a.v, b.v)};

@@ -79,6 +79,13 @@ EIDER_ALWAYS_INLINE Ints splat_int(std::int32_t value) {
 EIDER_ALWAYS_INLINE Ints operator+(Ints a, Ints b) {
   return {a.v + b.v};
 }
+EIDER_ALWAYS_INLINE Ints operator*(Ints a, Ints b) {
+  return {a.v * b.v};
+}
+template <int count>
+EIDER_ALWAYS_INLINE Ints low_bits(Ints a) {
+  return {a.v & ((1 << count) - 1)};
+}
 EIDER_ALWAYS_INLINE Ints load_ints(const std::byte* from) {
   Ints a;
   __builtin_memcpy(&a, from, sizeof a);
@@ -108,6 +115,20 @@ EIDER_ALWAYS_INLINE Codes load_codes(const std::byte* from) {
 }
 EIDER_ALWAYS_INLINE void store_codes(std::byte* to, Codes a) {
   __builtin_memcpy(to, &a, sizeof a);
+}
+EIDER_ALWAYS_INLINE Codes load_table(const std::int8_t (&bytes)[16]) {
+  Codes a;
+  __builtin_memcpy(&a, bytes, sizeof a);
+  return a;
+}
+EIDER_ALWAYS_INLINE Codes lookup(Codes table, Codes places) {
+  std::uint8_t values[16], at[16];
+  __builtin_memcpy(values, &table, 16);
+  __builtin_memcpy(at, &places, 16);
+  for (std::uint8_t& byte : at) byte = values[byte];
+  Codes found;
+  __builtin_memcpy(&found, at, 16);
+  return found;
 }
 EIDER_ALWAYS_INLINE Codes operator|(Codes a, Codes b) {
   return {a.v | b.v};

@@ -12,6 +12,18 @@ EIDER_ALWAYS_INLINE void store_rows(const ProductArgs& args, Floats y, std::int6
     out[row + lane] = args.bias == nullptr ? lanes[lane] : lanes[lane] + args.bias[row + lane];
 }
 
+/// The finished parts of the rows from `row` on and the tokens from `first_token` on.
+template <int tokens, int vectors>
+EIDER_ALWAYS_INLINE void store_parts(const ProductArgs& args, const Parts<tokens, vectors>& parts,
+                                     std::int64_t row, std::int64_t first_token) {
+  unroll<tokens>([&](auto t) __attribute__((always_inline)) {
+    float* out = args.out + (first_token + t) * args.weight.rows;
+    unroll<vectors>([&](auto v) __attribute__((always_inline)) {
+      store_rows(args, parts.part[t][v], row + v * kLanes, out);
+    });
+  });
+}
+
 /// Rows [first_row, first_row + vectors * kLanes) of tile `tile`, which lies at `weights`, times `tokens`
 /// input rows, `first_token` of the product's and on.
 template <class Source, int tokens, int vectors>
@@ -20,25 +32,20 @@ EIDER_ALWAYS_INLINE void multiply_rows(const ProductArgs& args, const std::byte*
   PartsTree<tokens, vectors> tree;
   Parts<tokens, vectors> parts;
   const std::int64_t columns = args.weight.columns;
-  const std::int64_t units = units_of<typename Source::Format>(columns);
+  const std::int64_t units = units_of<Source::kProduct>(columns);
   for (std::int64_t unit = 0; unit < units; ++unit) {
-    UnitProduct<Source, tokens, vectors>::multiply(weights, first_row, unit, columns, args.in,
+    UnitProduct<Source, tokens, vectors>::multiply(weights + unit * Source::kBytes, first_row, unit, columns, args.in,
                                                    args.first + first_token, parts);
     tree.add(parts);
   }
   tree.total(parts);
-  unroll<tokens>([&](auto t) __attribute__((always_inline)) {
-    float* out = args.out + (first_token + t) * args.weight.rows;
-    unroll<vectors>([&](auto v) __attribute__((always_inline)) {
-      store_rows(args, parts.part[t][v], tile * kRowTile + first_row + v * kLanes, out);
-    });
-  });
+  store_parts(args, parts, tile * kRowTile + first_row, first_token);
 }
 
 template <class Source, int tokens>
 EIDER_ALWAYS_INLINE void multiply_tile(const ProductArgs& args, const std::byte* weights, std::int64_t tile,
                                        std::int64_t first_token) {
-  constexpr int kRowVectors = kVectors<Source::Format::kProduct, tokens>;
+  constexpr int kRowVectors = kVectors<Source::kProduct, tokens>;
   for (std::int64_t row = 0; row < kRowTile; row += kRowVectors * kLanes)
     multiply_rows<Source, tokens, kRowVectors>(args, weights, tile, row, first_token);
 }
@@ -66,4 +73,59 @@ inline void product(const ProductArgs& args, Items tiles) {
     }
     multiply_tokens<F, kPackedTokens>(args, packed, tile, token);
   }
+}
+
+/// All rows of tile `tile` times `tokens` input rows, `first_token` of the product's and on.
+template <class Source, int tokens>
+EIDER_ALWAYS_INLINE void multiply_staged(const ProductArgs& args, const TileUnits& from, std::int64_t tile,
+                                         std::int64_t first_token) {
+  constexpr int kRowVectors = kVectors<Source::kProduct, tokens>;
+  constexpr std::int64_t kPassRows = kRowVectors * kLanes, kPasses = kRowTile / kPassRows;
+  PartsTree<tokens, kRowVectors> trees[kPasses];
+  Parts<tokens, kRowVectors> parts;
+  Stage<Source> stage;
+  const std::int64_t columns = args.weight.columns;
+  const std::int64_t units = units_of<Source::kProduct>(columns);
+  for (std::int64_t first = 0; first < units; first += stage.kUnits) {
+    const std::int64_t count = units - first < stage.kUnits ? units - first : stage.kUnits;
+    const std::byte* opened = stage.open(from, first, count);
+    for (std::int64_t pass = 0; pass < kPasses; ++pass) {
+      for (std::int64_t i = 0; i < count; ++i) {
+        UnitProduct<Source, tokens, kRowVectors>::multiply(opened + i * Source::kBytes, pass * kPassRows,
+                                                           first + i, columns, args.in,
+                                                           args.first + first_token, parts);
+        trees[pass].add(parts);
+      }
+    }
+  }
+  for (std::int64_t pass = 0; pass < kPasses; ++pass) {
+    trees[pass].total(parts);
+    store_parts(args, parts, tile * kRowTile + pass * kPassRows, first_token);
+  }
+}
+
+/// Input rows from `token` on: `tokens` at a time as long as there are so many, then fewer.
+template <class Source, int tokens>
+EIDER_ALWAYS_INLINE void multiply_staged_tokens(const ProductArgs& args, const TileUnits& from,
+                                                std::int64_t tile, std::int64_t token) {
+  for (; token + tokens <= args.count; token += tokens)
+    multiply_staged<Source, tokens>(args, from, tile, token);
+  if constexpr (tokens > 1) multiply_staged_tokens<Source, tokens / 2>(args, from, tile, token);
+}
+
+/// The product of every tabled format that opens to `Source`; `from.units` is not read.
+template <class Source>
+__attribute__((noinline)) void staged_product(const ProductArgs& args, Items tiles, TileUnits from) {
+  constexpr int kTokens = kOpenedTokens > kPackedTokens ? kOpenedTokens : kPackedTokens;
+  for (std::int64_t tile = tiles.begin; tile < tiles.end; ++tile) {
+    from.units = args.weight.data + tile * args.weight.row_bytes;
+    const TileUnits units =
+        args.count > kTokens ? open_tile<Source>(from, args.weight.columns, args.opened) : from;
+    multiply_staged_tokens<Source, kTokens>(args, units, tile, 0);
+  }
+}
+
+template <class F>
+inline void tabled_product(const ProductArgs& args, Items tiles) {
+  staged_product<Staged<OpenedLayout<F>>>(args, tiles, {nullptr, opener(F::kFormat), UnitLayout<F>::kBytes});
 }

@@ -4,6 +4,20 @@
 /// Opening a tile costs about as much as multiplying it with this many tokens.
 inline constexpr int kFewestForOpened = 16;
 
+/// How a unit is multiplied.
+enum class UnitKind : std::uint8_t {
+  kFloat,       // a chain of multiply-adds
+  kInteger32,   // one dot product
+  kHalves32,    // two, of signed codes
+  kInteger256,  // sub-blocks whose sums fit 16 bits
+  kSigned256,   // sub-blocks of signed codes whose sums do not
+};
+template <ProductRule rule>
+inline constexpr UnitKind kUnitKind = rule == ProductRule::kFloat              ? UnitKind::kFloat
+                                      : rule == ProductRule::kInteger32        ? UnitKind::kInteger32
+                                      : rule == ProductRule::kInteger32Halves ? UnitKind::kHalves32
+                                                                               : UnitKind::kInteger256;
+
 /// body(integral constant 0) .. body(integral constant count - 1), unrolled.
 template <int count, class Body>
 EIDER_ALWAYS_INLINE void unroll(Body body) {
@@ -30,9 +44,11 @@ EIDER_ALWAYS_INLINE void prefetch(const void* at) {
 /// A packed tile of a float format: [column][row].
 template <class F, ProductRule rule = F::kProduct>
 struct Packed {
-  using Format = F;
+  static constexpr ProductRule kProduct = F::kProduct;
+  static constexpr UnitKind kKind = kUnitKind<kProduct>;
   static constexpr bool kInOrder = true;  // tiles are read one after the other, from memory
   static constexpr std::int64_t kColumnBytes = kRowTile * sizeof(typename F::Block);
+  static constexpr std::int64_t kBytes = 32 * kColumnBytes;  // of a unit
 
   static EIDER_ALWAYS_INLINE Floats elements(const std::byte* column, std::int64_t row) {
     return load_elements(reinterpret_cast<const typename F::Block*>(column) + row);
@@ -42,7 +58,13 @@ struct Packed {
 /// What the integer formats have in common. Codes are unsigned, too large by kOffset.
 template <class F>
 struct PackedIntegers {
-  using Format = F;
+  static constexpr ProductRule kProduct = F::kProduct;
+  static constexpr UnitKind kKind = kUnitKind<kProduct>;
+  static constexpr bool kSigned = PackedFormat<F>::kBits == 8;
+  static constexpr bool kHasMin = F::kHasMin;
+  static constexpr int kDotBits = PackedFormat<F>::kBits;
+  static constexpr int kSubScaleCount = PackedFormat<F>::kSubScales;
+  static constexpr int kSubMinPairs = OpenedLayout<F>::kSubMinPairs;
   static constexpr bool kInOrder = true;
   using Layout = UnitLayout<F>;
   static constexpr int kOffset = PackedFormat<F>::kOffset;
@@ -108,16 +130,48 @@ struct Opened : Packed<F32> {
   }
 };
 
-/// An opened tile of an integer format (packed.h).
-template <class F>
-struct OpenedIntegers {
-  using Format = F;
+/// Where the parts of an opened unit lie.
+template <class OpenedLayout>
+struct OpenedPlanes {
+  using Layout = OpenedLayout;
+  static constexpr ProductRule kProduct = Layout::kProduct;
+  static constexpr int kSubMinPairs = Layout::kSubMinPairs;
   static constexpr bool kInOrder = false;
-  using From = Packed<F>;
-  using Layout = OpenedLayout<F>;
-  static constexpr int kOffset = From::kOffset;
   static constexpr std::int64_t kBytes = Layout::kBytes;
   static constexpr std::int64_t kStripBytes = Layout::kStripBytes;
+
+  template <int group>
+  static EIDER_ALWAYS_INLINE Codes codes(const std::byte* strip, std::int64_t row) {
+    return load_codes(strip + group * kPlane + row * 4);
+  }
+  static EIDER_ALWAYS_INLINE Floats scale(const std::byte* unit, std::int64_t row) {
+    return load(reinterpret_cast<const float*>(unit + Layout::kScale) + row);
+  }
+  /// Of the minimum, or of the second half of the columns.
+  static EIDER_ALWAYS_INLINE Floats min_scale(const std::byte* unit, std::int64_t row) {
+    return load(reinterpret_cast<const float*>(unit + Layout::kMinScale) + row);
+  }
+  static EIDER_ALWAYS_INLINE Ints sub_scale(const std::byte* unit, std::int64_t j, std::int64_t row) {
+    return load_ints(unit + Layout::kSubScales + j * kPlane + row * 4);
+  }
+  static EIDER_ALWAYS_INLINE Ints min_pair(const std::byte* unit, std::int64_t pair, std::int64_t row) {
+    return load_ints(unit + Layout::kMinPairs + pair * kPlane + row * 4);
+  }
+};
+
+/// An opened tile of an integer format (packed.h).
+template <class F>
+struct OpenedIntegers : OpenedPlanes<OpenedLayout<F>> {
+  using From = Packed<F>;
+  using Layout = OpenedLayout<F>;
+  using OpenedPlanes<Layout>::kBytes;
+  using OpenedPlanes<Layout>::kStripBytes;
+  static constexpr UnitKind kKind = From::kKind;
+  static constexpr bool kSigned = From::kSigned;
+  static constexpr bool kHasMin = F::kHasMin;
+  static constexpr int kDotBits = From::kDotBits;
+  static constexpr int kSubScaleCount = From::kSubScaleCount;
+  static constexpr int kOffset = From::kOffset;
 
   static EIDER_ALWAYS_INLINE const std::byte* open(const std::byte* packed, std::int64_t columns,
                                                    std::byte* opened) {
@@ -129,23 +183,6 @@ struct OpenedIntegers {
         open_unit(from, row, opened + unit * kBytes + row * 4);
     }
     return opened;
-  }
-
-  template <int group>
-  static EIDER_ALWAYS_INLINE Codes codes(const std::byte* strip, std::int64_t row) {
-    return load_codes(strip + group * kPlane + row * 4);
-  }
-  static EIDER_ALWAYS_INLINE Floats scale(const std::byte* unit, std::int64_t row) {
-    return load(reinterpret_cast<const float*>(unit + Layout::kScale) + row);
-  }
-  static EIDER_ALWAYS_INLINE Floats min_scale(const std::byte* unit, std::int64_t row) {
-    return load(reinterpret_cast<const float*>(unit + Layout::kMinScale) + row);
-  }
-  static EIDER_ALWAYS_INLINE Ints sub_scale(const std::byte* unit, std::int64_t j, std::int64_t row) {
-    return load_ints(unit + Layout::kSubScales + j * kPlane + row * 4);
-  }
-  static EIDER_ALWAYS_INLINE Ints min_pair(const std::byte* unit, std::int64_t pair, std::int64_t row) {
-    return load_ints(unit + Layout::kMinPairs + pair * kPlane + row * 4);
   }
 
  private:

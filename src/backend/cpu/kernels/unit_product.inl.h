@@ -8,22 +8,22 @@ struct Parts {
 };
 
 /// Units of a contraction of `columns`.
-template <class F>
+template <ProductRule rule>
 EIDER_ALWAYS_INLINE std::int64_t units_of(std::int64_t columns) {
-  return F::kProduct == ProductRule::kInteger256 ? columns / 256 : (columns + 31) / 32;
+  return rule == ProductRule::kInteger256 ? columns / 256 : (columns + 31) / 32;
 }
 
-/// multiply(): the parts of unit `unit` for `vectors` vectors of the weight's rows from `first_row` on, and
-/// the input's rows from `first_token` on. Source: Packed or Opened.
-template <class Source, int tokens, int vectors, ProductRule rule = Source::Format::kProduct>
+/// multiply(): the parts of unit `unit`, which lies at `weights`, for `vectors` vectors of the weight's rows
+/// from `first_row` on, and the input's rows from `first_token` on. Source: Packed, Opened or Staged.
+template <class Source, int tokens, int vectors, UnitKind kind = Source::kKind>
 struct UnitProduct;
 
 template <class Source, int tokens, int vectors>
-struct UnitProduct<Source, tokens, vectors, ProductRule::kFloat> {
-  static EIDER_ALWAYS_INLINE void multiply(const std::byte* tile, std::int64_t first_row, std::int64_t unit,
+struct UnitProduct<Source, tokens, vectors, UnitKind::kFloat> {
+  static EIDER_ALWAYS_INLINE void multiply(const std::byte* weights, std::int64_t first_row, std::int64_t unit,
                                            std::int64_t columns, const ProductInput& in,
                                            std::int64_t first_token, Parts<tokens, vectors>& parts) {
-    const std::byte* column = tile + unit * 32 * Source::kColumnBytes;
+    const std::byte* column = weights;
     const std::int64_t left = columns - unit * 32;
     const std::int64_t count = left < 32 ? left : 32;
     const float* x[tokens];
@@ -48,15 +48,13 @@ struct UnitProduct<Source, tokens, vectors, ProductRule::kFloat> {
 };
 
 template <class Source, int tokens, int vectors>
-struct UnitProduct<Source, tokens, vectors, ProductRule::kInteger32> {
-  using F = typename Source::Format;
+struct UnitProduct<Source, tokens, vectors, UnitKind::kInteger32> {
   /// Groups whose dot products are added before they are widened.
-  static constexpr int kGroups = kDotGroups<PackedFormat<F>::kBits>;
+  static constexpr int kGroups = kDotGroups<Source::kDotBits>;
 
-  static EIDER_ALWAYS_INLINE void multiply(const std::byte* tile, std::int64_t first_row, std::int64_t unit,
+  static EIDER_ALWAYS_INLINE void multiply(const std::byte* weights, std::int64_t first_row, std::int64_t unit,
                                            std::int64_t, const ProductInput& in, std::int64_t first_token,
                                            Parts<tokens, vectors>& parts) {
-    const std::byte* weights = tile + unit * Source::kBytes;
     const std::int64_t first = unit * in.quantized.rows + first_token;
     const std::int8_t* x[tokens];
     Ints sum[tokens][vectors];
@@ -65,7 +63,7 @@ struct UnitProduct<Source, tokens, vectors, ProductRule::kInteger32> {
       Ints begin = splat_int(0);
       if constexpr (Source::kOffset != 0)
         begin =
-            shift_right<__builtin_ctz(128 / Source::kOffset)>(splat_int(in.quantized.corrections[first + t]));
+            shift_right<__builtin_ctz(128 / Source::kOffset)>(splat_int(in.quantized.corrections[2 * (first + t)]));
       unroll<vectors>([&](auto v) __attribute__((always_inline)) { sum[t][v] = begin; });
     });
     unroll<8 / kGroups>([&](auto part) __attribute__((always_inline)) {
@@ -81,8 +79,8 @@ struct UnitProduct<Source, tokens, vectors, ProductRule::kInteger32> {
       unroll<tokens>([&](auto t) __attribute__((always_inline)) {
         const Floats input_scale = splat(in.quantized.scales[first + t]);
         Floats part = to_floats(sum[t][v]) * (scale * input_scale);
-        if constexpr (F::kHasMin) {
-          const Ints minus_sum = shift_right<7>(splat_int(in.quantized.corrections[first + t]));
+        if constexpr (Source::kHasMin) {
+          const Ints minus_sum = shift_right<7>(splat_int(in.quantized.corrections[2 * (first + t)]));
           part = negative_fma(Source::min_scale(weights, row) * input_scale, to_floats(minus_sum), part);
         }
         parts.part[t][v] = part;
@@ -104,7 +102,7 @@ struct UnitProduct<Source, tokens, vectors, ProductRule::kInteger32> {
     });
     unroll<tokens>([&](auto t) __attribute__((always_inline)) {
       unroll<vectors>([&](auto v) __attribute__((always_inline)) {
-        if constexpr (PackedFormat<F>::kBits == 8)
+        if constexpr (Source::kSigned)
           sum[t][v] = dot4_signed(sum[t][v], codes[v][0], x[t] + begin * 4);
         else
           sum[t][v] = dot(sum[t][v], codes[v], x[t] + begin * 4);
@@ -113,17 +111,59 @@ struct UnitProduct<Source, tokens, vectors, ProductRule::kInteger32> {
   }
 };
 
+/// part = total * (d * dx), less (dmin * dx) * sum of min * (sum of x) where the unit has minima.
 template <class Source, int tokens, int vectors>
-struct UnitProduct<Source, tokens, vectors, ProductRule::kInteger256> {
-  using F = typename Source::Format;
-  /// Groups whose dot product with 127s fits 16 bits: 16 columns of 4-bit codes, else 8.
-  static constexpr int kGroups = PackedFormat<F>::kBits == 4 ? 4 : 2;
-  static constexpr int kSubScalesPerStrip = PackedFormat<F>::kSubScales / 8;
+EIDER_ALWAYS_INLINE void finish_256(const std::byte* weights, std::int64_t first_row, const QuantizedRows& in,
+                                    std::int64_t first, const Ints (&total)[tokens][vectors],
+                                    Parts<tokens, vectors>& parts) {
+  constexpr int kPairs = Source::kSubMinPairs;
+  constexpr std::int64_t kSums = kPairs == 8 ? 0 : kSumsOf32;
+  unroll<vectors>([&](auto v) __attribute__((always_inline)) {
+    const std::int64_t lanes = first_row + v * kLanes;
+    const Floats scale = Source::scale(weights, lanes);
+    unroll<tokens>([&](auto t) __attribute__((always_inline)) {
+      const std::int64_t row = first + t;
+      const Floats input_scale = splat(in.scales[row]);
+      Floats part = to_floats(total[t][v]) * (scale * input_scale);
+      if constexpr (kPairs > 0) {
+        Ints min_total = splat_int(0);
+        for (int pair = 0; pair < kPairs; ++pair)
+          min_total = dot2(min_total, Source::min_pair(weights, pair, lanes),
+                           in.sums + row * kSums256 + kSums + pair * 2);
+        part = negative_fma(Source::min_scale(weights, lanes) * input_scale, to_floats(min_total), part);
+      }
+      parts.part[t][v] = part;
+    });
+  });
+}
 
-  static EIDER_ALWAYS_INLINE void multiply(const std::byte* tile, std::int64_t first_row, std::int64_t unit,
+/// sum[token] += the signed codes of `groups` groups, which begin at `planes`, times the input's from `x` on,
+/// where a row has `stride` of them.
+template <class Source, int groups, std::int64_t stride, int tokens, int vectors>
+EIDER_ALWAYS_INLINE void add_signed_groups(const std::byte* planes, std::int64_t first_row,
+                                           const std::int8_t* x, Ints (&sum)[tokens][vectors]) {
+  unroll<groups>([&](auto group) __attribute__((always_inline)) {
+    Codes codes[vectors];
+    unroll<vectors>([&](auto v) __attribute__((always_inline)) {
+      codes[v] = Source::template codes<decltype(group)::value>(planes, first_row + v * kLanes);
+    });
+    unroll<tokens>([&](auto t) __attribute__((always_inline)) {
+      unroll<vectors>([&](auto v) __attribute__((always_inline)) {
+        sum[t][v] = dot4_signed(sum[t][v], codes[v], x + t * stride + group * 4);
+      });
+    });
+  });
+}
+
+template <class Source, int tokens, int vectors>
+struct UnitProduct<Source, tokens, vectors, UnitKind::kInteger256> {
+  /// Groups whose dot product with 127s fits 16 bits: 16 columns of 4-bit codes, else 8.
+  static constexpr int kGroups = Source::kDotBits == 4 ? 4 : 2;
+  static constexpr int kSubScalesPerStrip = Source::kSubScaleCount / 8;
+
+  static EIDER_ALWAYS_INLINE void multiply(const std::byte* weights, std::int64_t first_row, std::int64_t unit,
                                            std::int64_t, const ProductInput& in, std::int64_t first_token,
                                            Parts<tokens, vectors>& parts) {
-    const std::byte* weights = tile + unit * Source::kBytes;
     const std::int64_t first = unit * in.quantized.rows + first_token;
     Ints total[tokens][vectors];
     unroll<tokens>([&](auto t) __attribute__((always_inline)) {
@@ -131,7 +171,8 @@ struct UnitProduct<Source, tokens, vectors, ProductRule::kInteger256> {
     });
     for (std::int64_t strip = 0; strip < 8; ++strip)
       add_strip(weights, first_row, strip, in.quantized, first, total);
-    finish(weights, first_row, in.quantized, first, total, parts);
+    prefetch<Source::kInOrder, Source::kBytes - 8 * Source::kStripBytes>(weights + 8 * Source::kStripBytes);
+    finish_256<Source>(weights, first_row, in.quantized, first, total, parts);
   }
 
  private:
@@ -159,7 +200,7 @@ struct UnitProduct<Source, tokens, vectors, ProductRule::kInteger256> {
         Ints begin = splat_int(0);
         if constexpr (Source::kOffset != 0) {
           static_assert(Source::kOffset == kQuantizedOffset256 && kGroups == 2);
-          begin = splat_int(in.corrections[row * 32 + strip * 4 + part]);
+          begin = splat_int(in.corrections[row * kCorrections256 + strip * 4 + part]);
         }
         unroll<vectors>([&](auto v) __attribute__((always_inline)) {
           total[t][v] = scaled_dot(total[t][v], codes[v], x, begin, scale[v]);
@@ -167,28 +208,73 @@ struct UnitProduct<Source, tokens, vectors, ProductRule::kInteger256> {
       });
     });
   }
+};
 
-  /// part = total * (d * dx), less (dmin * dx) * sum of min * (sum of x) where the format has minima.
-  static EIDER_ALWAYS_INLINE void finish(const std::byte* weights, std::int64_t first_row,
-                                         const QuantizedRows& in, std::int64_t first,
-                                         const Ints (&total)[tokens][vectors],
-                                         Parts<tokens, vectors>& parts) {
-    prefetch<Source::kInOrder, Source::kBytes - 8 * Source::kStripBytes>(weights + 8 * Source::kStripBytes);
-    unroll<vectors>([&](auto v) __attribute__((always_inline)) {
-      const std::int64_t lanes = first_row + v * kLanes;
-      const Floats scale = Source::scale(weights, lanes);
-      unroll<tokens>([&](auto t) __attribute__((always_inline)) {
-        const std::int64_t row = first + t;
-        const Floats input_scale = splat(in.scales[row]);
-        Floats part = to_floats(total[t][v]) * (scale * input_scale);
-        if constexpr (F::kHasMin) {
-          Ints min_total = splat_int(0);
-          for (int pair = 0; pair < 4; ++pair)
-            min_total = dot2(min_total, Source::min_pair(weights, pair, lanes), in.sums + row * 8 + pair * 2);
-          part = negative_fma(Source::min_scale(weights, lanes) * input_scale, to_floats(min_total), part);
-        }
-        parts.part[t][v] = part;
+/// 32 columns of signed codes, whose halves have scales of their own.
+template <class Source, int tokens, int vectors>
+struct UnitProduct<Source, tokens, vectors, UnitKind::kHalves32> {
+  static EIDER_ALWAYS_INLINE void multiply(const std::byte* weights, std::int64_t first_row,
+                                           std::int64_t unit, std::int64_t, const ProductInput& in,
+                                           std::int64_t first_token, Parts<tokens, vectors>& parts) {
+    const std::int64_t first = unit * in.quantized.rows + first_token;
+    Ints sum[2][tokens][vectors];
+    unroll<tokens>([&](auto t) __attribute__((always_inline)) {
+      const std::int32_t* corrections = in.quantized.corrections + 2 * (first + t);
+      const std::int32_t second = kSignedOffset == 0 ? 0 : corrections[1];
+      const std::int32_t both = kSignedOffset == 0 ? 0 : corrections[0];
+      unroll<vectors>([&](auto v) __attribute__((always_inline)) {
+        sum[0][t][v] = splat_int(both - second);
+        sum[1][t][v] = splat_int(second);
       });
     });
+    const std::int8_t* x = in.quantized.codes + first * 32;
+    unroll<2>([&](auto half) __attribute__((always_inline)) {
+      add_signed_groups<Source, 4, 32>(weights + half * 4 * kPlane, first_row, x + half * 16, sum[half]);
+    });
+    unroll<vectors>([&](auto v) __attribute__((always_inline)) {
+      const std::int64_t row = first_row + v * kLanes;
+      unroll<tokens>([&](auto t) __attribute__((always_inline)) {
+        const Floats input_scale = splat(in.quantized.scales[first + t]);
+        const Floats part = to_floats(sum[0][t][v]) * (Source::scale(weights, row) * input_scale);
+        parts.part[t][v] =
+            fma(to_floats(sum[1][t][v]), Source::min_scale(weights, row) * input_scale, part);
+      });
+    });
+  }
+};
+
+/// 256 columns of signed codes, whose sums over a sub-block do not fit 16 bits.
+template <class Source, int tokens, int vectors>
+struct UnitProduct<Source, tokens, vectors, UnitKind::kSigned256> {
+  static constexpr int kSubBlocks = Source::Layout::kSubScaleCount;
+  static constexpr int kGroups = 64 / kSubBlocks;
+  static constexpr std::int64_t kCorrections = kSubBlocks == 16 ? kCorrectionsOf16 : kCorrectionsOf32;
+
+  static EIDER_ALWAYS_INLINE void multiply(const std::byte* weights, std::int64_t first_row,
+                                           std::int64_t unit, std::int64_t, const ProductInput& in,
+                                           std::int64_t first_token, Parts<tokens, vectors>& parts) {
+    const std::int64_t first = unit * in.quantized.rows + first_token;
+    Ints total[tokens][vectors];
+    unroll<tokens>([&](auto t) __attribute__((always_inline)) {
+      unroll<vectors>([&](auto v) __attribute__((always_inline)) { total[t][v] = splat_int(0); });
+    });
+    for (std::int64_t j = 0; j < kSubBlocks; ++j) {
+      Ints sum[tokens][vectors];
+      unroll<tokens>([&](auto t) __attribute__((always_inline)) {
+        Ints begin = splat_int(0);
+        if constexpr (kSignedOffset != 0)
+          begin = splat_int(in.quantized.corrections[(first + t) * kCorrections256 + kCorrections + j]);
+        unroll<vectors>([&](auto v) __attribute__((always_inline)) { sum[t][v] = begin; });
+      });
+      add_signed_groups<Source, kGroups, 256>(weights + j * kGroups * kPlane, first_row,
+                                              in.quantized.codes + first * 256 + j * kGroups * 4, sum);
+      unroll<vectors>([&](auto v) __attribute__((always_inline)) {
+        const Ints scale = Source::sub_scale(weights, j, first_row + v * kLanes);
+        unroll<tokens>([&](auto t) __attribute__((always_inline)) {
+          total[t][v] = total[t][v] + sum[t][v] * scale;
+        });
+      });
+    }
+    finish_256<Source>(weights, first_row, in.quantized, first, total, parts);
   }
 };

@@ -1,0 +1,32 @@
+// Opening units of every tabled format.
+#include "backend/cpu/isa/isa.h"
+
+namespace eider::cpu::EIDER_ISA {
+namespace {
+#include EIDER_SIMD
+
+#include "backend/cpu/kernels/tiles.inl.h"
+
+#include "backend/cpu/kernels/open.inl.h"
+
+template <class F>
+constexpr OpenUnits opener_of() {
+  if constexpr (PackedFormat<F>::kTabled)
+    return &open_units<F>;
+  else
+    return nullptr;
+}
+}  // namespace
+
+OpenUnits opener(Format format) {
+  switch (format) {
+#define EIDER_CASE(F) \
+  case F::kFormat:    \
+    return opener_of<F>();
+    EIDER_FORMATS(EIDER_CASE)
+#undef EIDER_CASE
+  }
+  return nullptr;
+}
+
+}  // namespace eider::cpu::EIDER_ISA
