@@ -178,6 +178,10 @@ INSTANTIATE_TEST_SUITE_P(
                     FfnCase{Format::kQ8_0, Format::kQ8_0, Format::kQ8_0, 32, 1056, 4, 2, 6},
                     FfnCase{Format::kQ4_K, Format::kQ5_K, Format::kQ6_K, 256, 1280, 4, 2, 6},
                     FfnCase{Format::kQ4_K, Format::kQ8_0, Format::kQ4_0, 256, 64, 4, 2, 9},
+                    FfnCase{Format::kIQ4_XS, Format::kQ2_K, Format::kIQ4_NL, 256, 1056, 4, 2, 6},
+                    FfnCase{Format::kMXFP4, Format::kMXFP4, Format::kMXFP4, 64, 1120, 4, 2, 40},
+                    FfnCase{Format::kIQ2_XS, Format::kIQ3_XXS, Format::kNVFP4, 256, 1088, 4, 2, 40},
+                    FfnCase{Format::kQ1_0, Format::kIQ1_M, Format::kQ3_K, 256, 256, 4, 2, 33},
                     FfnCase{Format::kQ8_0, Format::kQ8_0, Format::kF16, 64, 64, 8, 3, 40, true}));
 
 TEST(MoeFfn, RefusesExpertsOfDifferentFormats) {

@@ -1,6 +1,7 @@
 // Products of every format: bit for bit by the letter of docs/NUMERICS.md, and close to the exact product.
 #include <gtest/gtest.h>
 
+#include "format/all_formats.h"
 #include "tests/support/literal_numerics.h"
 #include "tests/support/plan_run.h"
 #include "tests/support/random_floats.h"
@@ -20,9 +21,7 @@ std::ostream& operator<<(std::ostream& out, const ProductCase& c) {
 
 std::vector<ProductCase> product_cases() {
   std::vector<ProductCase> cases;
-  for (Format format :
-       {Format::kF32, Format::kF16, Format::kBF16, Format::kQ4_0, Format::kQ4_1, Format::kQ5_0, Format::kQ5_1,
-        Format::kQ8_0, Format::kQ4_K, Format::kQ5_K, Format::kQ6_K}) {
+  for (Format format : kAllFormats) {
     std::vector<std::int64_t> columns = {256, 768, 1792};
     if (format_block_elems(format) <= 32) columns.insert(columns.end(), {32, 96, 992});
     if (format_block_elems(format) == 1) columns.insert(columns.end(), {1, 31, 33, 100});
@@ -96,13 +95,22 @@ TEST_P(ProductTest, IsCloseToTheExactProduct) {
 
 INSTANTIATE_TEST_SUITE_P(Formats, ProductTest, testing::ValuesIn(product_cases()));
 
-/// A block whose codes, sub-scales and sub-minima are as far from 0 as bits allow, with scales of 1.
+/// A block whose bytes are all `codes`, so that codes, sub-scales and sub-minima are as far from 0 as bits
+/// allow, with scales of 1.
 std::vector<std::byte> extreme_block(Format format, unsigned char codes) {
-  std::vector<std::byte> block(static_cast<std::size_t>(format_block_bytes(format)), std::byte{codes});
-  const std::uint16_t one = float_to_half(1);
-  std::memcpy(block.data() + (format == Format::kQ6_K ? block.size() - 2 : 0), &one, 2);
-  if (visit_format(format, []<class F>() { return F::kHasMin; })) std::memcpy(block.data() + 2, &one, 2);
-  return block;
+  std::vector<std::byte> bytes(static_cast<std::size_t>(format_block_bytes(format)), std::byte{codes});
+  visit_format(format, [&]<class F>() {
+    const std::uint16_t one = float_to_half(1);
+    typename F::Block block;
+    std::memcpy(&block, bytes.data(), sizeof block);
+    if constexpr (requires { block.d = one; }) block.d = one;
+    if constexpr (requires { block.m = one; }) block.m = one;
+    if constexpr (requires { block.dmin = one; }) block.dmin = one;
+    if constexpr (requires { block.e; }) block.e = 127;
+    if constexpr (requires { F::set_scale_bits(block, one); }) F::set_scale_bits(block, one);
+    std::memcpy(bytes.data(), &block, sizeof block);
+  });
+  return bytes;
 }
 
 // Sums of codes are widest here: kernels that add them in 16 bits must not overflow.
@@ -112,8 +120,8 @@ TEST(Product, ExtremeCodes) {
   for (std::int64_t token = 0; token < kTokens; ++token)
     for (std::int64_t k = 0; k < kColumns; ++k)
       x.push_back(token % 3 == 0 ? 1.0f : token % 3 == 1 ? -1.0f : k % (2 * token) < token ? 1.0f : -1.0f);
-  for (Format format : {Format::kQ4_0, Format::kQ4_1, Format::kQ5_0, Format::kQ5_1, Format::kQ8_0,
-                        Format::kQ4_K, Format::kQ5_K, Format::kQ6_K})
+  for (Format format : kAllFormats) {
+    if (format_block_elems(format) == 1) continue;  // floats
     for (unsigned char codes : {0x00, 0xff, 0x80, 0x7f, 0x0f, 0xf0}) {
       TestPlan test;
       const TensorView weight =
@@ -135,6 +143,7 @@ TEST(Product, ExtremeCodes) {
         EXPECT_TRUE(same_values(plan, values, run_plan(plan, places_in_order(kTokens), {.backend = backend})))
             << backend << ", " << format_name(format) << ", " << int{codes};
     }
+  }
 }
 
 // One operation may hold projections of all three rules; biases come in any float format.

@@ -36,6 +36,7 @@
 #include <cstdint>
 
 #include "backend/host/kernels.h"
+#include "format/four_bit.h"
 #include "format/storage_format.h"
 
 namespace eider::cpu {
@@ -105,8 +106,7 @@ struct PackedFormat<Q3_K> : Tabled<3, 16> {
   static constexpr std::int8_t kValues[8] = {-4, -3, -2, -1, 0, 1, 2, 3};
 };
 struct Iq4Values {
-  static constexpr std::int8_t kValues[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
-                                              1,    13,   25,  38,  53,  69,  89,  113};
+  static constexpr const std::int8_t (&kValues)[16] = kIq4Values;
 };
 template <>
 struct PackedFormat<IQ4_NL> : Tabled<4>, Iq4Values {};
@@ -149,15 +149,15 @@ template <>
 struct PackedFormat<TQ1_0> : TernaryCodes {};
 template <>
 struct PackedFormat<TQ2_0> : TernaryCodes {};
-struct Fp4Values {
-  static constexpr std::int8_t kValues[15] = {-12, -8, -6, -4, -3, -2, -1, 0, 1, 2, 3, 4, 6, 8, 12};
+struct E2m1Values {
+  static constexpr const std::int8_t (&kValues)[16] = kE2m1Values;
 };
 template <>
-struct PackedFormat<MXFP4> : Tabled<4>, Fp4Values {
+struct PackedFormat<MXFP4> : Tabled<4>, E2m1Values {
   static constexpr bool kWideScale = true;
 };
 template <>
-struct PackedFormat<NVFP4> : Tabled<4>, Fp4Values {};
+struct PackedFormat<NVFP4> : Tabled<4>, E2m1Values {};
 template <>
 struct PackedFormat<Q1_0> : Tabled<1> {
   static constexpr std::int8_t kValues[2] = {-1, 1};

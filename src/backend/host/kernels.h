@@ -28,7 +28,7 @@ struct Items {
 
 /// What kernels add to codes to have none below 0, at most; `corrections` undo it.
 inline constexpr int kQuantizedOffset32 = 128;
-inline constexpr int kQuantizedOffset256 = 32;        // with sums of 8 columns, which stay within 16 bits
+inline constexpr int kQuantizedOffset256 = 32;         // with sums of 8 columns, which stay within 16 bits
 inline constexpr int kQuantizedSignedOffset256 = 128;  // with sums of 16 and 32 columns
 
 /// Corrections of a row's unit of 256 columns: of 32 times 8 columns, 16 times 16, 8 times 32.

@@ -38,8 +38,8 @@ EIDER_ALWAYS_INLINE void add_groups_of(const MoeDownArgs& args, const std::byte*
   float* p = args.scratch + first / size * args.tile_tokens * kRowTile;
   for (std::int64_t unit = first; unit < end; unit += size, p += args.tile_tokens * kRowTile) {
     const std::int64_t units = end - unit < size ? end - unit : size;
-    add_group<Source, tokens, vectors>(args, weights + (unit - first) * Source::kBytes, units, first_row, unit,
-                                       place, first_token, p);
+    add_group<Source, tokens, vectors>(args, weights + (unit - first) * Source::kBytes, units, first_row,
+                                       unit, place, first_token, p);
   }
 }
 

@@ -7,7 +7,8 @@ EIDER_ALWAYS_INLINE Codes code_places(const std::byte* strip, std::int64_t row) 
   constexpr int kLow = Layout::kLowBits, kHigh = Layout::kBits - kLow;
   constexpr int kGroups = 8 / kLow;  // of a plane
   const std::byte* rows = strip + row * 4;
-  const Codes low = bits<group % kGroups * kLow, (1 << kLow) - 1>(load_codes(rows + group / kGroups * kPlane));
+  const Codes low =
+      bits<group % kGroups * kLow, (1 << kLow) - 1>(load_codes(rows + group / kGroups * kPlane));
   if constexpr (kHigh == 0) {
     return low;
   } else {
@@ -71,7 +72,8 @@ inline void open_units(const std::byte* packed, std::int64_t units, std::byte* o
   using Layout = UnitLayout<F>;
   using To = OpenedLayout<F>;
   std::int8_t values[16] = {};
-  for (std::size_t i = 0; i < std::size(PackedFormat<F>::kValues); ++i) values[i] = PackedFormat<F>::kValues[i];
+  for (std::size_t i = 0; i < std::size(PackedFormat<F>::kValues); ++i)
+    values[i] = PackedFormat<F>::kValues[i];
   const Codes table = prepare_signed(load_table(values));
   for (std::int64_t unit = 0; unit < units; ++unit, packed += Layout::kBytes, opened += To::kBytes) {
     for (std::int64_t strip = 0; strip < Layout::kStrips; ++strip) {

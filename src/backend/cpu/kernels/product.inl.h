@@ -34,8 +34,8 @@ EIDER_ALWAYS_INLINE void multiply_rows(const ProductArgs& args, const std::byte*
   const std::int64_t columns = args.weight.columns;
   const std::int64_t units = units_of<Source::kProduct>(columns);
   for (std::int64_t unit = 0; unit < units; ++unit) {
-    UnitProduct<Source, tokens, vectors>::multiply(weights + unit * Source::kBytes, first_row, unit, columns, args.in,
-                                                   args.first + first_token, parts);
+    UnitProduct<Source, tokens, vectors>::multiply(weights + unit * Source::kBytes, first_row, unit, columns,
+                                                   args.in, args.first + first_token, parts);
     tree.add(parts);
   }
   tree.total(parts);

@@ -1,6 +1,6 @@
-// Products of tabled formats (packed.h). Each unit is opened when it is come to, in the first-level cache, and
-// multiplied from there: what looks codes up in a table is all that the formats have for themselves, and one
-// opening serves several tokens.
+// Products of tabled formats (packed.h). Each unit is opened when it is come to, in the first-level cache,
+// and multiplied from there: what looks codes up in a table is all that the formats have for themselves, and
+// one opening serves several tokens.
 
 /// An opened unit of signed codes, whatever the format.
 template <class OpenedLayout>

@@ -13,10 +13,10 @@ enum class UnitKind : std::uint8_t {
   kSigned256,   // sub-blocks of signed codes whose sums do not
 };
 template <ProductRule rule>
-inline constexpr UnitKind kUnitKind = rule == ProductRule::kFloat              ? UnitKind::kFloat
-                                      : rule == ProductRule::kInteger32        ? UnitKind::kInteger32
+inline constexpr UnitKind kUnitKind = rule == ProductRule::kFloat             ? UnitKind::kFloat
+                                      : rule == ProductRule::kInteger32       ? UnitKind::kInteger32
                                       : rule == ProductRule::kInteger32Halves ? UnitKind::kHalves32
-                                                                               : UnitKind::kInteger256;
+                                                                              : UnitKind::kInteger256;
 
 /// body(integral constant 0) .. body(integral constant count - 1), unrolled.
 template <int count, class Body>

@@ -20,8 +20,8 @@ struct UnitProduct;
 
 template <class Source, int tokens, int vectors>
 struct UnitProduct<Source, tokens, vectors, UnitKind::kFloat> {
-  static EIDER_ALWAYS_INLINE void multiply(const std::byte* weights, std::int64_t first_row, std::int64_t unit,
-                                           std::int64_t columns, const ProductInput& in,
+  static EIDER_ALWAYS_INLINE void multiply(const std::byte* weights, std::int64_t first_row,
+                                           std::int64_t unit, std::int64_t columns, const ProductInput& in,
                                            std::int64_t first_token, Parts<tokens, vectors>& parts) {
     const std::byte* column = weights;
     const std::int64_t left = columns - unit * 32;
@@ -52,9 +52,9 @@ struct UnitProduct<Source, tokens, vectors, UnitKind::kInteger32> {
   /// Groups whose dot products are added before they are widened.
   static constexpr int kGroups = kDotGroups<Source::kDotBits>;
 
-  static EIDER_ALWAYS_INLINE void multiply(const std::byte* weights, std::int64_t first_row, std::int64_t unit,
-                                           std::int64_t, const ProductInput& in, std::int64_t first_token,
-                                           Parts<tokens, vectors>& parts) {
+  static EIDER_ALWAYS_INLINE void multiply(const std::byte* weights, std::int64_t first_row,
+                                           std::int64_t unit, std::int64_t, const ProductInput& in,
+                                           std::int64_t first_token, Parts<tokens, vectors>& parts) {
     const std::int64_t first = unit * in.quantized.rows + first_token;
     const std::int8_t* x[tokens];
     Ints sum[tokens][vectors];
@@ -62,8 +62,8 @@ struct UnitProduct<Source, tokens, vectors, UnitKind::kInteger32> {
       x[t] = in.quantized.codes + (first + t) * 32;
       Ints begin = splat_int(0);
       if constexpr (Source::kOffset != 0)
-        begin =
-            shift_right<__builtin_ctz(128 / Source::kOffset)>(splat_int(in.quantized.corrections[2 * (first + t)]));
+        begin = shift_right<__builtin_ctz(128 / Source::kOffset)>(
+            splat_int(in.quantized.corrections[2 * (first + t)]));
       unroll<vectors>([&](auto v) __attribute__((always_inline)) { sum[t][v] = begin; });
     });
     unroll<8 / kGroups>([&](auto part) __attribute__((always_inline)) {
@@ -161,9 +161,9 @@ struct UnitProduct<Source, tokens, vectors, UnitKind::kInteger256> {
   static constexpr int kGroups = Source::kDotBits == 4 ? 4 : 2;
   static constexpr int kSubScalesPerStrip = Source::kSubScaleCount / 8;
 
-  static EIDER_ALWAYS_INLINE void multiply(const std::byte* weights, std::int64_t first_row, std::int64_t unit,
-                                           std::int64_t, const ProductInput& in, std::int64_t first_token,
-                                           Parts<tokens, vectors>& parts) {
+  static EIDER_ALWAYS_INLINE void multiply(const std::byte* weights, std::int64_t first_row,
+                                           std::int64_t unit, std::int64_t, const ProductInput& in,
+                                           std::int64_t first_token, Parts<tokens, vectors>& parts) {
     const std::int64_t first = unit * in.quantized.rows + first_token;
     Ints total[tokens][vectors];
     unroll<tokens>([&](auto t) __attribute__((always_inline)) {
@@ -236,8 +236,7 @@ struct UnitProduct<Source, tokens, vectors, UnitKind::kHalves32> {
       unroll<tokens>([&](auto t) __attribute__((always_inline)) {
         const Floats input_scale = splat(in.quantized.scales[first + t]);
         const Floats part = to_floats(sum[0][t][v]) * (Source::scale(weights, row) * input_scale);
-        parts.part[t][v] =
-            fma(to_floats(sum[1][t][v]), Source::min_scale(weights, row) * input_scale, part);
+        parts.part[t][v] = fma(to_floats(sum[1][t][v]), Source::min_scale(weights, row) * input_scale, part);
       });
     });
   }
@@ -270,9 +269,8 @@ struct UnitProduct<Source, tokens, vectors, UnitKind::kSigned256> {
                                               in.quantized.codes + first * 256 + j * kGroups * 4, sum);
       unroll<vectors>([&](auto v) __attribute__((always_inline)) {
         const Ints scale = Source::sub_scale(weights, j, first_row + v * kLanes);
-        unroll<tokens>([&](auto t) __attribute__((always_inline)) {
-          total[t][v] = total[t][v] + sum[t][v] * scale;
-        });
+        unroll<tokens>([&](auto t)
+                           __attribute__((always_inline)) { total[t][v] = total[t][v] + sum[t][v] * scale; });
       });
     }
     finish_256<Source>(weights, first_row, in.quantized, first, total, parts);
