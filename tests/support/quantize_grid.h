@@ -20,11 +20,14 @@ class NearestEntry {
     int vectors = 1;
     for (int place = 0; place < places; ++place) vectors *= levels;
     for (int vector = 0; vector < vectors; ++vector) {
+      int level[places];
+      for (int place = 0, rest = vector; place < places; ++place, rest /= levels)
+        level[place] = rest % levels;
       int best = INT_MAX, nearest = 0;
-      for (std::size_t entry = 0; entry < grid.size(); ++entry) {
+      for (std::size_t entry = 0; entry < grid.size() && best > 0; ++entry) {
         int distance = 0;
-        for (int place = 0, rest = vector; place < places; ++place, rest /= levels) {
-          const int difference = rest % levels - (grid[entry] >> (kBits * place) & ((1 << kBits) - 1));
+        for (int place = 0; place < places && distance < best; ++place) {
+          const int difference = level[place] - (grid[entry] >> (kBits * place) & ((1 << kBits) - 1));
           distance += difference * difference;
         }
         if (distance < best) {
