@@ -191,10 +191,12 @@ struct UnitLayout {
 /// 4 bytes a row: the codes of a group of columns, or one number.
 inline constexpr std::int64_t kPlane = kRowTile * 4;
 
-/// What an opened unit has: kernels of tabled formats need to know no more of them.
-template <ProductRule rule, int sub_scales, int sub_min_pairs, bool two_scales>
+/// What an opened unit has: kernels of tabled formats need to know no more of them. narrow: the sum of a
+/// sub-block's products fits 16 bits.
+template <ProductRule rule, int sub_scales, int sub_min_pairs, bool two_scales, bool narrow>
 struct OpenedUnit {
   static constexpr ProductRule kProduct = rule;
+  static constexpr bool kNarrow = narrow;
   static constexpr int kSubScaleCount = sub_scales;
   static constexpr int kSubMinPairs = sub_min_pairs;
   static constexpr std::int64_t kStrips = rule == ProductRule::kInteger256 ? 8 : 1;
@@ -206,10 +208,24 @@ struct OpenedUnit {
   static constexpr std::int64_t kMinPairs = kSubScales + sub_scales * kPlane;
   static constexpr std::int64_t kBytes = kMinPairs + sub_min_pairs * kPlane;
 };
+/// Whether codes of a sub-block times 127 add up to 16 bits.
+template <class F>
+constexpr bool has_narrow_sub_blocks() {
+  if constexpr (PackedFormat<F>::kTabled && PackedFormat<F>::kSubScales > 0) {
+    int largest = 0;
+    for (const int value : PackedFormat<F>::kValues) {
+      const int magnitude = value < 0 ? -value : value;
+      largest = largest < magnitude ? magnitude : largest;
+    }
+    return largest * 127 * (256 / PackedFormat<F>::kSubScales) <= 32767;
+  } else {
+    return false;
+  }
+}
 template <class F>
 using OpenedLayout = OpenedUnit<F::kProduct, PackedFormat<F>::kSubScales,
                                 UnitLayout<F>::kSuper && F::kHasMin ? (PackedFormat<F>::kTabled ? 8 : 4) : 0,
-                                UnitLayout<F>::kTwoScales>;
+                                UnitLayout<F>::kTwoScales, has_narrow_sub_blocks<F>()>;
 
 /// Bytes of one opened tile of `columns`.
 std::int64_t opened_tile_bytes(Format format, std::int64_t columns);

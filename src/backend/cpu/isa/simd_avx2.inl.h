@@ -76,6 +76,10 @@ template <int bits>
 EIDER_ALWAYS_INLINE Ints shift_right(Ints a) {
   return {_mm256_srai_epi32(a.v, bits)};
 }
+template <int bits>
+EIDER_ALWAYS_INLINE Ints shift_left(Ints a) {
+  return {_mm256_slli_epi32(a.v, bits)};
+}
 EIDER_ALWAYS_INLINE Ints splat_int(std::int32_t value) {
   return {_mm256_set1_epi32(value)};
 }
@@ -122,6 +126,12 @@ EIDER_ALWAYS_INLINE __m256i four_codes(const std::int8_t* x) {
   std::int32_t word;
   __builtin_memcpy(&word, x, 4);
   return _mm256_set1_epi32(word);
+}
+EIDER_ALWAYS_INLINE Ints word_scale(Ints scale) {
+  return {_mm256_and_si256(scale.v, _mm256_set1_epi32(0xffff))};
+}
+EIDER_ALWAYS_INLINE Ints add_word_product(Ints sum, Ints a, Ints scale) {
+  return {_mm256_add_epi32(sum.v, _mm256_madd_epi16(a.v, scale.v))};
 }
 #if defined(__AVXVNNI__)
 template <int groups>

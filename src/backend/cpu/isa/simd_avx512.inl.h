@@ -74,6 +74,10 @@ template <int bits>
 EIDER_ALWAYS_INLINE Ints shift_right(Ints a) {
   return {_mm512_srai_epi32(a.v, bits)};
 }
+template <int bits>
+EIDER_ALWAYS_INLINE Ints shift_left(Ints a) {
+  return {_mm512_slli_epi32(a.v, bits)};
+}
 EIDER_ALWAYS_INLINE Ints splat_int(std::int32_t value) {
   return {_mm512_set1_epi32(value)};
 }
@@ -141,6 +145,14 @@ EIDER_ALWAYS_INLINE Ints dot4_signed(Ints sum, Codes codes, const std::int8_t* x
 /// Multipliers of 16 bits as scaled_dot() takes them.
 EIDER_ALWAYS_INLINE Ints scale_words(Ints scale) {
   return {_mm512_and_si512(scale.v, _mm512_set1_epi32(0xffff))};
+}
+/// Multipliers of 16 bits as add_word_product() takes them.
+EIDER_ALWAYS_INLINE Ints word_scale(Ints scale) {
+  return scale_words(scale);
+}
+/// sum + a * scale, where `a` fits 16 bits.
+EIDER_ALWAYS_INLINE Ints add_word_product(Ints sum, Ints a, Ints scale) {
+  return {_mm512_dpwssd_epi32(sum.v, a.v, scale.v)};
 }
 /// sum + scale * (begin + codes . x), where the lower 16 bits of `begin` count and what is scaled fits 16.
 template <int groups>

@@ -79,6 +79,10 @@ EIDER_ALWAYS_INLINE void store_ints(std::byte* to, Ints a) {
   vst1q_s32(reinterpret_cast<std::int32_t*>(to), a.v);
 }
 template <int bits>
+EIDER_ALWAYS_INLINE Ints shift_left(Ints a) {
+  return {vshlq_n_s32(a.v, bits)};
+}
+template <int bits>
 EIDER_ALWAYS_INLINE Ints shift_right(Ints a) {
   if constexpr (bits == 0)
     return a;
@@ -141,6 +145,12 @@ template <int groups>
 EIDER_ALWAYS_INLINE Ints dot(Ints sum, const Codes (&codes)[groups], const std::int8_t* x) {
   for (int i = 0; i < groups; ++i) sum = dot4_signed(sum, codes[i], x + 4 * i);
   return sum;
+}
+EIDER_ALWAYS_INLINE Ints word_scale(Ints scale) {
+  return scale;
+}
+EIDER_ALWAYS_INLINE Ints add_word_product(Ints sum, Ints a, Ints scale) {
+  return {vmlaq_s32(sum.v, a.v, scale.v)};
 }
 EIDER_ALWAYS_INLINE Ints scale_words(Ints scale) {
   return scale;

@@ -95,6 +95,10 @@ EIDER_ALWAYS_INLINE void store_ints(std::byte* to, Ints a) {
   __builtin_memcpy(to, &a, sizeof a);
 }
 template <int bits>
+EIDER_ALWAYS_INLINE Ints shift_left(Ints a) {
+  return {a.v << bits};
+}
+template <int bits>
 EIDER_ALWAYS_INLINE Ints shift_right(Ints a) {
   return {a.v >> bits};
 }
@@ -158,6 +162,12 @@ template <int groups>
 EIDER_ALWAYS_INLINE Ints dot(Ints sum, const Codes (&codes)[groups], const std::int8_t* x) {
   for (int i = 0; i < groups; ++i) sum = dot4_signed(sum, codes[i], x + 4 * i);
   return sum;
+}
+EIDER_ALWAYS_INLINE Ints word_scale(Ints scale) {
+  return scale;
+}
+EIDER_ALWAYS_INLINE Ints add_word_product(Ints sum, Ints a, Ints scale) {
+  return sum + a * scale;
 }
 EIDER_ALWAYS_INLINE Ints scale_words(Ints scale) {
   return scale;

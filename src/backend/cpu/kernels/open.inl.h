@@ -58,11 +58,12 @@ EIDER_ALWAYS_INLINE void open_scales(const std::byte* unit, std::int64_t row, st
   if constexpr (Layout::kTwoScales)
     store(reinterpret_cast<float*>(to + To::kMinScale), opened_scale<F, 1>(unit, row));
   unroll<To::kSubScaleCount>([&](auto j) __attribute__((always_inline)) {
-    store_ints(to + To::kSubScales + j * kPlane, opened_sub_scale<F, decltype(j)::value>(unit, row));
+    const Ints scale = opened_sub_scale<F, decltype(j)::value>(unit, row);
+    store_ints(to + To::kSubScales + j * kPlane, To::kNarrow ? word_scale(scale) : scale);
   });
   for (std::int64_t pair = 0; pair < To::kSubMinPairs; ++pair) {
     const Ints both = load_unsigned_bytes(unit + Layout::kMins + pair * kRowTile + row);
-    store_ints(to + To::kMinPairs + pair * kPlane, nibbles<0>(both) + nibbles<1>(both) * splat_int(1 << 16));
+    store_ints(to + To::kMinPairs + pair * kPlane, nibbles<0>(both) + shift_left<16>(nibbles<1>(both)));
   }
 }
 

@@ -217,26 +217,25 @@ struct UnitProduct<Source, tokens, vectors, UnitKind::kHalves32> {
                                            std::int64_t unit, std::int64_t, const ProductInput& in,
                                            std::int64_t first_token, Parts<tokens, vectors>& parts) {
     const std::int64_t first = unit * in.quantized.rows + first_token;
-    Ints sum[2][tokens][vectors];
-    unroll<tokens>([&](auto t) __attribute__((always_inline)) {
-      const std::int32_t* corrections = in.quantized.corrections + 2 * (first + t);
-      const std::int32_t second = kSignedOffset == 0 ? 0 : corrections[1];
-      const std::int32_t both = kSignedOffset == 0 ? 0 : corrections[0];
-      unroll<vectors>([&](auto v) __attribute__((always_inline)) {
-        sum[0][t][v] = splat_int(both - second);
-        sum[1][t][v] = splat_int(second);
-      });
-    });
     const std::int8_t* x = in.quantized.codes + first * 32;
     unroll<2>([&](auto half) __attribute__((always_inline)) {
-      add_signed_groups<Source, 4, 32>(weights + half * 4 * kPlane, first_row, x + half * 16, sum[half]);
-    });
-    unroll<vectors>([&](auto v) __attribute__((always_inline)) {
-      const std::int64_t row = first_row + v * kLanes;
+      Ints sum[tokens][vectors];
       unroll<tokens>([&](auto t) __attribute__((always_inline)) {
-        const Floats input_scale = splat(in.quantized.scales[first + t]);
-        const Floats part = to_floats(sum[0][t][v]) * (Source::scale(weights, row) * input_scale);
-        parts.part[t][v] = fma(to_floats(sum[1][t][v]), Source::min_scale(weights, row) * input_scale, part);
+        const std::int32_t* corrections = in.quantized.corrections + 2 * (first + t);
+        Ints begin = splat_int(0);
+        if constexpr (kSignedOffset != 0)
+          begin = splat_int(half == 0 ? corrections[0] - corrections[1] : corrections[1]);
+        unroll<vectors>([&](auto v) __attribute__((always_inline)) { sum[t][v] = begin; });
+      });
+      add_signed_groups<Source, 4, 32>(weights + half * 4 * kPlane, first_row, x + half * 16, sum);
+      unroll<vectors>([&](auto v) __attribute__((always_inline)) {
+        const std::int64_t row = first_row + v * kLanes;
+        const Floats scale = half == 0 ? Source::scale(weights, row) : Source::min_scale(weights, row);
+        unroll<tokens>([&](auto t) __attribute__((always_inline)) {
+          const Floats part_scale = scale * splat(in.quantized.scales[first + t]);
+          Floats& part = parts.part[t][v];
+          part = half == 0 ? to_floats(sum[t][v]) * part_scale : fma(to_floats(sum[t][v]), part_scale, part);
+        });
       });
     });
   }
@@ -269,8 +268,12 @@ struct UnitProduct<Source, tokens, vectors, UnitKind::kSigned256> {
                                               in.quantized.codes + first * 256 + j * kGroups * 4, sum);
       unroll<vectors>([&](auto v) __attribute__((always_inline)) {
         const Ints scale = Source::sub_scale(weights, j, first_row + v * kLanes);
-        unroll<tokens>([&](auto t)
-                           __attribute__((always_inline)) { total[t][v] = total[t][v] + sum[t][v] * scale; });
+        unroll<tokens>([&](auto t) __attribute__((always_inline)) {
+          if constexpr (Source::Layout::kNarrow)
+            total[t][v] = add_word_product(total[t][v], sum[t][v], scale);
+          else
+            total[t][v] = total[t][v] + sum[t][v] * scale;
+        });
       });
     }
     finish_256<Source>(weights, first_row, in.quantized, first, total, parts);
