@@ -15,6 +15,7 @@
 #include "tools/loading.h"
 #include "tools/memory.h"
 #include "weights/checkpoint.h"
+#include "weights/printable.h"
 
 namespace eider {
 namespace {
@@ -92,6 +93,12 @@ Result<Inspection> inspect_model(const Model& model, const Machine& machine, con
   return inspection;
 }
 
+std::vector<std::int64_t> dims(const Shape& shape) {
+  std::vector<std::int64_t> dims;
+  for (int i = 0; i < shape.rank(); ++i) dims.push_back(shape[i]);
+  return dims;
+}
+
 std::string to_json(const Inspection& inspection) {
   const Model& model = inspection.model;
   const Machine& machine = inspection.machine;
@@ -101,6 +108,12 @@ std::string to_json(const Inspection& inspection) {
                        {"tensors", total.tensors},
                        {"parameters", total.parameters},
                        {"bytes", total.bytes}});
+  auto data_tensors = nlohmann::ordered_json::array();
+  for (const auto& [name, tensor] : model.checkpoint->data_tensors())
+    data_tensors.push_back({{"name", name},
+                            {"type", tensor.dtype},
+                            {"shape", dims(tensor.shape)},
+                            {"bytes", tensor.bytes.size()}});
   nlohmann::ordered_json tokenizer;  // null where the checkpoint has none
   if (const auto& vocabulary = model.checkpoint->vocabulary())
     tokenizer = {{"model", vocabulary->model},
@@ -126,6 +139,7 @@ std::string to_json(const Inspection& inspection) {
                                          {"vocab_size", model.vocab_size},
                                          {"max_position_embeddings", model.max_position_embeddings},
                                          {"formats", std::move(formats)},
+                                         {"data_tensors", std::move(data_tensors)},
                                          {"tokenizer", std::move(tokenizer)},
                                          {"memory",
                                           {{"context", inspection.context},
@@ -159,6 +173,17 @@ std::string describe(const Prepared& prepared) {
                      format_bytes(prepared.pages.resident), share);
 }
 
+/// A row for each tensor that is no weight; nothing where there is none.
+std::string data_table(const std::map<std::string, DataTensor, std::less<>>& tensors) {
+  if (tensors.empty()) return "";
+  std::string text = fmt::format("\n{:<10}{:>12}  {:<20}{}\n", "data", "bytes", "shape", "tensor");
+  for (const auto& [name, tensor] : tensors)
+    text += fmt::format("{:<10}{:>12}  {:<20}{}\n", tensor.dtype,
+                        format_bytes(static_cast<std::int64_t>(tensor.bytes.size())), tensor.shape.text(),
+                        printable(name));
+  return text;
+}
+
 std::string to_text(const Inspection& inspection) {
   const Model& model = inspection.model;
   std::string text;
@@ -187,6 +212,7 @@ std::string to_text(const Inspection& inspection) {
   for (const auto& [format, total] : inspection.formats)
     text += fmt::format("{:<10}{:>9}{:>16}{:>12}\n", format_name(format), total.tensors, total.parameters,
                         format_bytes(total.bytes));
+  text += data_table(model.checkpoint->data_tensors());
 
   text += "\n";
   row("memory", fmt::format("a context of {} {}", inspection.context, describe(inspection.needs)));

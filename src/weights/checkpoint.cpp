@@ -67,9 +67,9 @@ Result<TensorView> Checkpoint::get(std::string_view name, const Shape& shape) co
 }
 
 Result<std::optional<TensorView>> Checkpoint::get_optional(std::string_view name, const Shape& shape) const {
-  if (const auto unreadable = unreadable_.find(name); unreadable != unreadable_.end())
+  if (const auto data = data_tensors_.find(name); data != data_tensors_.end())
     return error("{}: tensor {} has dtype {}; weights must be F32, F16 or BF16", path_, printable(name),
-                 unreadable->second);
+                 data->second.dtype);
   const TensorView* tensor = find(name);
   if (tensor == nullptr) return std::optional<TensorView>();
   if (tensor->shape != shape)

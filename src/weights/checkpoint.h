@@ -18,6 +18,7 @@
 #include "tensor/tensor_view.h"
 #include "text/vocabulary.h"
 #include "weights/config.h"
+#include "weights/data_tensor.h"
 
 namespace eider {
 
@@ -49,6 +50,9 @@ class Checkpoint {
   /// "model.layers.0.mlp.experts.3.gate_proj.weight"; llama3 divisors of GGUF files as "rope_freqs.weight".
   const std::map<std::string, TensorView, std::less<>>& tensors() const { return tensors_; }
   const TensorView* find(std::string_view name) const;
+  /// Tensors that are no weights: of types that products do not read. Under published names, or those of a
+  /// GGUF file.
+  const std::map<std::string, DataTensor, std::less<>>& data_tensors() const { return data_tensors_; }
 
   /// The tensor, or one line: missing, of another shape, or (matrices) of columns that are no multiple of its
   /// block.
@@ -85,7 +89,7 @@ class Checkpoint {
   Config config_;
   std::optional<Vocabulary> vocabulary_;
   std::map<std::string, TensorView, std::less<>> tensors_;
-  std::map<std::string, std::string, std::less<>> unreadable_;  // name to dtype: present, but no weight
+  std::map<std::string, DataTensor, std::less<>> data_tensors_;
   std::int64_t weight_bytes_ = 0;
   std::vector<std::shared_ptr<const MappedFile>> files_;
   std::vector<std::shared_ptr<const void>> storage_;  // transformed copies and tensors made in memory

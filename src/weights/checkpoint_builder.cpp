@@ -76,8 +76,9 @@ Status CheckpointBuilder::add_gate_up_experts(const TensorView& fused, std::stri
   return {};
 }
 
-void CheckpointBuilder::add_unreadable(std::string name, std::string dtype) {
-  checkpoint_->unreadable_.emplace(std::move(name), std::move(dtype));
+void CheckpointBuilder::add_data(DataTensor tensor) {
+  std::string name = tensor.name;
+  checkpoint_->data_tensors_.emplace(std::move(name), std::move(tensor));
 }
 
 }  // namespace eider

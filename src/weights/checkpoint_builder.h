@@ -48,8 +48,8 @@ class CheckpointBuilder {
   Status add_experts(const TensorView& fused, std::string_view prefix, std::string_view projection);
   /// [experts, 2 * rows, columns], the gate's rows before up's, as the gate_proj and up_proj of each expert.
   Status add_gate_up_experts(const TensorView& fused, std::string_view prefix);
-  /// A tensor that is there but cannot be a weight: asking for it says why.
-  void add_unreadable(std::string name, std::string dtype);
+  /// A tensor that is there but cannot be a weight: asking for it as one says why.
+  void add_data(DataTensor tensor);
 
   std::shared_ptr<const Checkpoint> finish() && { return std::move(checkpoint_); }
 

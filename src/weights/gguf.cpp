@@ -5,6 +5,7 @@
 #include <bit>
 #include <limits>
 #include <unordered_set>
+#include <variant>
 
 #include "format/storage_format.h"
 #include "weights/byte_cursor.h"
@@ -24,9 +25,12 @@ constexpr std::uint64_t kLeastTensorBytes = 8 + 4 + 4 + 8;
 
 /// A tensor's entry: where its data lies is known once the whole header has been read.
 struct TensorEntry {
-  TensorView view;
-  std::uint64_t offset;  // in the data section
-  std::uint64_t bytes;
+  std::string name;
+  Shape shape;
+  std::variant<Format, GgufDataType> type;
+  std::uint64_t offset;             // in the data section
+  std::uint64_t size;               // in bytes
+  const std::byte* data = nullptr;  // set by place_tensors()
 };
 
 struct Header {
@@ -115,19 +119,24 @@ Result<Shape> read_shape(ByteCursor& cursor) {
 Result<TensorEntry> read_tensor(ByteCursor& cursor, std::string_view name) {
   EIDER_TRY(const auto shape, read_shape(cursor));
   EIDER_TRY(const auto type, cursor.number<std::uint32_t>("its type"));
-  EIDER_TRY(const auto format, gguf_tensor_format(type));
-  EIDER_TRY(const auto offset, cursor.number<std::uint64_t>("its offset"));
-
-  const std::int64_t block = format_block_elems(format);
-  if (shape.columns() % block != 0)
-    return error("{} needs rows of a multiple of {} columns, has {}", format_name(format), block,
-                 shape.columns());
-  // No format takes more than 4 bytes an element.
-  if (shape.elements() > std::numeric_limits<std::int64_t>::max() / 4)
+  // No type takes more than 8 bytes an element.
+  if (shape.elements() > std::numeric_limits<std::int64_t>::max() / 8)
     return error("its size overflows 64 bits");
-  TensorView view{std::string(name), format, shape, nullptr};
-  const auto bytes = static_cast<std::uint64_t>(view.bytes());
-  return TensorEntry{std::move(view), offset, bytes};
+  TensorEntry tensor{.name = std::string(name), .shape = shape};
+  if (const std::optional<GgufDataType> data_type = gguf_data_type(type)) {
+    tensor.type = *data_type;
+    tensor.size = static_cast<std::uint64_t>(shape.elements() * data_type->bytes);
+  } else {
+    EIDER_TRY(const auto format, gguf_tensor_format(type));
+    const std::int64_t block = format_block_elems(format);
+    if (shape.columns() % block != 0)
+      return error("{} needs rows of a multiple of {} columns, has {}", format_name(format), block,
+                   shape.columns());
+    tensor.type = format;
+    tensor.size = static_cast<std::uint64_t>(shape.rows() * format_row_bytes(format, shape.columns()));
+  }
+  EIDER_TRY(tensor.offset, cursor.number<std::uint64_t>("its offset"));
+  return tensor;
 }
 
 Result<std::vector<TensorEntry>> read_tensors(ByteCursor& cursor, std::uint64_t count) {
@@ -151,12 +160,12 @@ Status place_tensors(std::vector<TensorEntry>& tensors, std::span<const std::byt
                      std::uint64_t alignment) {
   for (TensorEntry& tensor : tensors) {
     if (tensor.offset % alignment != 0)
-      return error("tensor {}: offset {} is not a multiple of the alignment {}", printable(tensor.view.name),
+      return error("tensor {}: offset {} is not a multiple of the alignment {}", printable(tensor.name),
                    tensor.offset, alignment);
-    if (tensor.offset > data.size() || tensor.bytes > data.size() - tensor.offset)
+    if (tensor.offset > data.size() || tensor.size > data.size() - tensor.offset)
       return error("tensor {}: {} bytes at offset {} end past the file, whose data section has {} bytes",
-                   printable(tensor.view.name), tensor.bytes, tensor.offset, data.size());
-    tensor.view.data = data.data() + tensor.offset;
+                   printable(tensor.name), tensor.size, tensor.offset, data.size());
+    tensor.data = data.data() + tensor.offset;
   }
 
   std::vector<const TensorEntry*> by_offset;
@@ -164,9 +173,9 @@ Status place_tensors(std::vector<TensorEntry>& tensors, std::span<const std::byt
   for (const TensorEntry& tensor : tensors) by_offset.push_back(&tensor);
   std::ranges::sort(by_offset, {}, &TensorEntry::offset);
   for (std::size_t i = 1; i < by_offset.size(); ++i) {
-    if (by_offset[i]->offset < by_offset[i - 1]->offset + by_offset[i - 1]->bytes)
-      return error("tensors {} and {} overlap", printable(by_offset[i - 1]->view.name),
-                   printable(by_offset[i]->view.name));
+    if (by_offset[i]->offset < by_offset[i - 1]->offset + by_offset[i - 1]->size)
+      return error("tensors {} and {} overlap", printable(by_offset[i - 1]->name),
+                   printable(by_offset[i]->name));
   }
   return {};
 }
@@ -207,7 +216,13 @@ Result<GgufFile> GgufFile::parse(std::span<const std::byte> bytes) {
   EIDER_TRY_STATUS(
       place_tensors(tensors, bytes.subspan(std::min<std::uint64_t>(data_begin, bytes.size())), alignment));
   file.tensors_.reserve(tensors.size());
-  for (TensorEntry& tensor : tensors) file.tensors_.push_back(std::move(tensor.view));
+  for (TensorEntry& tensor : tensors) {
+    if (const auto* format = std::get_if<Format>(&tensor.type))
+      file.tensors_.push_back({std::move(tensor.name), *format, tensor.shape, tensor.data});
+    else
+      file.data_tensors_.push_back({std::move(tensor.name), std::get<GgufDataType>(tensor.type).name,
+                                    tensor.shape, std::span(tensor.data, tensor.size)});
+  }
   return file;
 }
 

@@ -14,6 +14,7 @@
 
 #include "base/result.h"
 #include "tensor/tensor_view.h"
+#include "weights/data_tensor.h"
 #include "weights/gguf_value.h"
 
 namespace eider {
@@ -26,8 +27,10 @@ class GgufFile {
 
   std::uint32_t version() const { return version_; }
   const std::map<std::string_view, GgufValue>& metadata() const { return metadata_; }
-  /// In the file's order, under the file's names, in PyTorch shapes.
+  /// The weights, in the file's order, under the file's names, in PyTorch shapes.
   const std::vector<TensorView>& tensors() const { return tensors_; }
+  /// Tensors of integers and of doubles, in the same way.
+  const std::vector<DataTensor>& data_tensors() const { return data_tensors_; }
 
   const GgufValue* find(std::string_view key) const;
 
@@ -43,6 +46,7 @@ class GgufFile {
   std::uint32_t version_ = 0;
   std::map<std::string_view, GgufValue> metadata_;
   std::vector<TensorView> tensors_;
+  std::vector<DataTensor> data_tensors_;
 };
 
 }  // namespace eider

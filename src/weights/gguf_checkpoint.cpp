@@ -30,6 +30,7 @@ Result<std::shared_ptr<const Checkpoint>> read_parts(const std::string& path, st
       EIDER_TRY_STATUS(tensors.add(tensor));
       builder.will_read(tensor);
     }
+    for (const DataTensor& tensor : part.header.data_tensors()) EIDER_TRY_STATUS(tensors.add_data(tensor));
     builder.keep(std::move(part.file));
   }
   return std::move(builder).finish();

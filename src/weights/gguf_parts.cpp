@@ -96,11 +96,16 @@ Status check_count(const std::optional<SplitName>& name, const std::optional<std
 /// Tensors of all parts: as many as announced, none twice.
 Status check_tensors(const std::vector<GgufPart>& parts) {
   std::unordered_set<std::string_view> names;
-  for (const GgufPart& part : parts) {
-    for (const TensorView& tensor : part.header.tensors()) {
+  const auto add_names = [&](const GgufPart& part, const auto& tensors) -> Status {
+    for (const auto& tensor : tensors) {
       if (!names.insert(tensor.name).second)
         return error("{}: tensor {} is also in an earlier part", part.file.path(), printable(tensor.name));
     }
+    return {};
+  };
+  for (const GgufPart& part : parts) {
+    EIDER_TRY_STATUS(add_names(part, part.header.tensors()));
+    EIDER_TRY_STATUS(add_names(part, part.header.data_tensors()));
   }
   return check_key(parts.front(), "split.tensors.count", static_cast<std::int64_t>(names.size()));
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "base/check.h"
 #include "format/storage_format.h"
@@ -16,7 +17,8 @@ struct TensorType {
   std::optional<Format> format;  // nothing: eider cannot read it yet
 };
 
-// ggml's numbering. 4, 5, 31 to 33 and 36 to 38 were removed from it; forks use numbers from 43 on.
+// Types of weights by ggml's numbering. 4, 5, 31 to 33 and 36 to 38 were removed from it; forks use numbers
+// from 43 on.
 constexpr TensorType kTensorTypes[] = {
     {0, "F32", Format::kF32},        {1, "F16", Format::kF16},          {2, "Q4_0", Format::kQ4_0},
     {3, "Q4_1", Format::kQ4_1},      {6, "Q5_0", Format::kQ5_0},        {7, "Q5_1", Format::kQ5_1},
@@ -25,12 +27,13 @@ constexpr TensorType kTensorTypes[] = {
     {14, "Q6_K", Format::kQ6_K},     {15, "Q8_K", std::nullopt},        {16, "IQ2_XXS", Format::kIQ2_XXS},
     {17, "IQ2_XS", Format::kIQ2_XS}, {18, "IQ3_XXS", Format::kIQ3_XXS}, {19, "IQ1_S", Format::kIQ1_S},
     {20, "IQ4_NL", Format::kIQ4_NL}, {21, "IQ3_S", Format::kIQ3_S},     {22, "IQ2_S", Format::kIQ2_S},
-    {23, "IQ4_XS", Format::kIQ4_XS}, {24, "I8", std::nullopt},          {25, "I16", std::nullopt},
-    {26, "I32", std::nullopt},       {27, "I64", std::nullopt},         {28, "F64", std::nullopt},
-    {29, "IQ1_M", Format::kIQ1_M},   {30, "BF16", Format::kBF16},       {34, "TQ1_0", Format::kTQ1_0},
-    {35, "TQ2_0", Format::kTQ2_0},   {39, "MXFP4", Format::kMXFP4},     {40, "NVFP4", Format::kNVFP4},
-    {41, "Q1_0", Format::kQ1_0},     {42, "Q2_0", std::nullopt},
+    {23, "IQ4_XS", Format::kIQ4_XS}, {29, "IQ1_M", Format::kIQ1_M},     {30, "BF16", Format::kBF16},
+    {34, "TQ1_0", Format::kTQ1_0},   {35, "TQ2_0", Format::kTQ2_0},     {39, "MXFP4", Format::kMXFP4},
+    {40, "NVFP4", Format::kNVFP4},   {41, "Q1_0", Format::kQ1_0},       {42, "Q2_0", std::nullopt},
 };
+
+constexpr std::pair<std::uint32_t, GgufDataType> kDataTypes[] = {
+    {24, {"I8", 1}}, {25, {"I16", 2}}, {26, {"I32", 4}}, {27, {"I64", 8}}, {28, {"F64", 8}}};
 
 std::string readable_types() {
   std::string names;
@@ -50,6 +53,12 @@ Result<Format> gguf_tensor_format(std::uint32_t type) {
   }
   return error("type number {} is unknown (removed from GGUF, or of a fork); supported are {}", type,
                readable_types());
+}
+
+std::optional<GgufDataType> gguf_data_type(std::uint32_t type) {
+  for (const auto& [id, data_type] : kDataTypes)
+    if (id == type) return data_type;
+  return std::nullopt;
 }
 
 std::uint32_t gguf_tensor_type(Format format) {

@@ -34,6 +34,14 @@ Status GgufTensors::add(const TensorView& tensor) {
   }
 }
 
+Status GgufTensors::add_data(const DataTensor& tensor) {
+  if (find_gguf_target(architecture_, tensor.name, num_hidden_layers_))
+    return error("tensor {} has type {}, which holds data; a weight is needed", printable(tensor.name),
+                 tensor.dtype);
+  builder_.add_data(tensor);
+  return {};
+}
+
 Status GgufTensors::add_rows(TensorView tensor, GgufRole role) {
   if (role == GgufRole::kPlain || !architecture_.permuted_rows) return builder_.add(std::move(tensor));
   const std::int64_t heads = role == GgufRole::kQueryRows ? query_heads_ : key_value_heads_;

@@ -7,6 +7,7 @@
 #include "base/result.h"
 #include "tensor/tensor_view.h"
 #include "weights/checkpoint_builder.h"
+#include "weights/data_tensor.h"
 #include "weights/gguf_names.h"
 
 namespace eider {
@@ -19,6 +20,8 @@ class GgufTensors {
 
   /// `tensor`: under its name in the file, in PyTorch shape.
   Status add(const TensorView& tensor);
+  /// Keeps it under its name in the file, for models that ask for it; what must be a weight cannot be data.
+  Status add_data(const DataTensor& tensor);
 
  private:
   GgufTensors(const GgufArchitecture& architecture, CheckpointBuilder& builder)

@@ -52,7 +52,7 @@ class SafetensorsTensors {
     if (!published) return {};
     const std::optional<Format> format = dtype_format(entry.dtype);
     if (!format) {
-      builder_.add_unreadable(*std::move(published), entry.dtype);
+      builder_.add_data({*std::move(published), entry.dtype, entry.shape, entry.bytes});
       return {};
     }
     TensorView tensor{*std::move(published), *format, entry.shape, entry.bytes.data()};

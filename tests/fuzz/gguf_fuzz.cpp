@@ -12,10 +12,14 @@
 
 namespace {
 
-void read_ends(const eider::TensorView& tensor) {
-  volatile std::byte sink = tensor.data[0];
-  sink = tensor.data[tensor.bytes() - 1];
+void read_ends(std::span<const std::byte> bytes) {
+  volatile std::byte sink = bytes.front();
+  sink = bytes.back();
   (void)sink;
+}
+
+void read_ends(const eider::TensorView& tensor) {
+  read_ends(std::span(tensor.data, static_cast<std::size_t>(tensor.bytes())));
 }
 
 }  // namespace
@@ -28,6 +32,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   if (const auto gguf = eider::GgufFile::parse(std::as_bytes(std::span(data, size)))) {
     for (const eider::TensorView& tensor : gguf->tensors()) read_ends(tensor);
+    for (const eider::DataTensor& tensor : gguf->data_tensors()) read_ends(tensor.bytes);
     for (const auto& [key, value] : gguf->metadata()) {
       (void)value.numbers();
       (void)value.integers();

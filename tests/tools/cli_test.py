@@ -415,6 +415,16 @@ class InspectTest(CommandLineTest):
                 self.assertEqual(shown["parameters"], sum(math.prod(entry["shape"]) for entry in header.values()))
                 self.assertIsNone(shown["tokenizer"])
 
+    def test_data_tensors(self) -> None:
+        path = self.path / "indices.gguf"
+        path.write_bytes(tiny_model.model_bytes(indices=list(range(512))))
+        shown = json.loads(eider("inspect", "-m", path, "--json").stdout)
+        self.assertEqual(shown["data_tensors"], [{"name": "indices", "type": "I32", "shape": [512], "bytes": 2048}])
+        self.assertEqual(shown["parameters"], tiny_model.parameters())
+        self.assertRegex(eider("inspect", "-m", path).stdout, r'(?m)^I32 +2.0 KiB +\[512\] +"indices"$')
+        ids = ("--raw", "-p", "x", "-n", "3", "--temp", "0")
+        self.assertEqual(eider("run", "-m", path, *ids).stdout, eider("run", "-m", self.model, *ids).stdout)
+
     def test_text(self) -> None:
         finished = eider("inspect", "-m", self.model, "-c", "1000")
         for text in ("llama", "F32", "bytes per token", "tokenizer", "chat template", "context of 1000", "threads"):

@@ -13,7 +13,7 @@ CHAT_TEMPLATE = ("{% for message in messages %}{{ '<|im_start|>' + message['role
                  "{% endif %}")
 
 UINT32, FLOAT32, BOOL, STRING, ARRAY, INT32 = 4, 6, 7, 8, 9, 5
-TENSOR_F32, ALIGNMENT = 0, 32
+TENSOR_F32, TENSOR_I32, ALIGNMENT = 0, 26, 32
 NORMAL, CONTROL = 1, 3
 
 
@@ -114,12 +114,14 @@ def parameters() -> int:
     return total
 
 
-def model_bytes(chat_template: str | None = CHAT_TEMPLATE, window: int | None = None) -> bytes:
-    """The whole file. The same bytes every time. `window`: the sliding window of a gemma3 model, None: a llama one."""
+def model_bytes(chat_template: str | None = CHAT_TEMPLATE, window: int | None = None,
+                indices: list[int] | None = None) -> bytes:
+    """The whole file. The same bytes every time. `window`: the sliding window of a gemma3 model, None: a llama one;
+    `indices`: the elements of a tensor of that name, None: there is none."""
     generator = random.Random(1)
     entries = metadata(chat_template, window)
     shapes = tensor_shapes(window)
-    header = b"GGUF" + struct.pack("<IQQ", 3, len(shapes), len(entries))
+    header = b"GGUF" + struct.pack("<IQQ", 3, len(shapes) + (indices is not None), len(entries))
     for key, kind, value in entries:
         header += string(key) + struct.pack("<I", kind) + value
     data = b""
@@ -132,5 +134,9 @@ def model_bytes(chat_template: str | None = CHAT_TEMPLATE, window: int | None = 
         header += string(name) + struct.pack("<I", len(shape)) + struct.pack(f"<{len(shape)}Q", *reversed(shape))
         header += struct.pack("<IQ", TENSOR_F32, len(data))
         data += struct.pack(f"<{elements}f", *values)
+        data += bytes(-len(data) % ALIGNMENT)
+    if indices is not None:
+        header += string("indices") + struct.pack("<IQIQ", 1, len(indices), TENSOR_I32, len(data))
+        data += struct.pack(f"<{len(indices)}i", *indices)
         data += bytes(-len(data) % ALIGNMENT)
     return header + bytes(-len(header) % ALIGNMENT) + data

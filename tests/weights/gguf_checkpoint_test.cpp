@@ -315,6 +315,27 @@ TEST(GgufCheckpoint, RefusesWhatItDoesNotKnow) {
       "supported");
 }
 
+TEST(GgufCheckpoint, KeepsDataThatNoProductNeeds) {
+  GgufWriter writer = model("qwen3");
+  writer.tensor(
+      {"blk.0.token_to_expert", {3, 2}, 26, bytes_of(std::vector<std::int32_t>{4, 0, 1, 2, 3, 5}), {}});
+  const auto opened = open(writer);
+  ASSERT_TRUE(opened) << opened.error().message();
+  const Checkpoint& checkpoint = **opened;
+  ASSERT_EQ(checkpoint.data_tensors().size(), 1u);
+  const DataTensor& table = checkpoint.data_tensors().at("blk.0.token_to_expert");
+  EXPECT_EQ(table.dtype, "I32");
+  EXPECT_EQ(table.shape, (Shape{3, 2}));
+  std::int32_t first = 0;
+  std::memcpy(&first, table.bytes.data(), sizeof first);
+  EXPECT_EQ(first, 4);
+  EXPECT_EQ(checkpoint.weight_bytes(), 3 * kHidden * 4) << "data is no weight";
+
+  writer.tensor({"blk.0.attn_norm.weight", {1}, 28, std::string(8, '\0'), {}});
+  EXPECT_EQ(refusal(writer),
+            "tensor \"blk.0.attn_norm.weight\" has type F64, which holds data; a weight is needed");
+}
+
 TEST(GgufCheckpoint, RefusesWrongShapes) {
   EXPECT_EQ(
       refusal(model("llama").tensor("blk.0.attn_q.weight", {12, 2}, counting(24))),

@@ -112,6 +112,8 @@ TEST(GgufHostile, TensorEntries) {
             "tensor \"a\": its dimensions overflow 64 bits");
   EXPECT_EQ(parse_error(one_tensor({"a", {1L << 31, 1L << 31}, 0, four, {}})),
             "tensor \"a\": its size overflows 64 bits");
+  EXPECT_EQ(parse_error(one_tensor({"a", {1L << 31, 1L << 30}, 27, four, {}})),
+            "tensor \"a\": its size overflows 64 bits");
   EXPECT_EQ(parse_error(one_tensor({"a", {1, 33}, 2, four, {}})),
             "tensor \"a\": Q4_0 needs rows of a multiple of 32 columns, has 33");
   EXPECT_EQ(parse_error(one_tensor({"a", {2, 128}, 12, four, {}})),
@@ -128,10 +130,14 @@ TEST(GgufHostile, TensorData) {
             "tensor \"a\": offset 8 is not a multiple of the alignment 32");
   EXPECT_EQ(parse_error(one_tensor({"a", {17}, 0, data, {}})),
             "tensor \"a\": 68 bytes at offset 0 end past the file, whose data section has 64 bytes");
+  EXPECT_EQ(parse_error(one_tensor({"a", {9}, 28, data, {}})),
+            "tensor \"a\": 72 bytes at offset 0 end past the file, whose data section has 64 bytes");
   EXPECT_EQ(parse_error(one_tensor({"a", {16}, 0, data, 1UL << 63})),
             "tensor \"a\": 64 bytes at offset 9223372036854775808 end past the file, whose data section has "
             "64 bytes");
   EXPECT_EQ(parse_error(one_tensor({"a", {16}, 0, data, {}}).tensor({"b", {16}, 0, data, 32})),
+            "tensors \"a\" and \"b\" overlap");
+  EXPECT_EQ(parse_error(one_tensor({"a", {16}, 0, data, {}}).tensor({"b", {16}, 26, data, 32})),
             "tensors \"a\" and \"b\" overlap");
   EXPECT_EQ(parse_error(one_tensor({"a", {1}, 0, data, 32}).tensor({"b", {16}, 0, data, 0})),
             "tensors \"b\" and \"a\" overlap");
@@ -149,6 +155,7 @@ GgufWriter small_model() {
   writer.metadata("tokenizer.ggml.tokens", std::vector<std::string>{"a", "b"});
   writer.metadata("tokenizer.ggml.token_type", std::vector<std::int32_t>{1, 3});
   writer.tensor("token_embd.weight", {2, 4}, std::vector<float>(8, 1));
+  writer.tensor({"indices", {8}, 26, std::string(32, '\1'), {}});
   writer.tensor("blk.0.attn_q.weight", {4, 4}, std::vector<float>(16, 1));
   return writer;
 }
@@ -161,6 +168,10 @@ void read_all(const test::MemoryFile& file, const std::string& bytes) {
   if (!checkpoint) return;
   for (const auto& [name, tensor] : (*checkpoint)->tensors()) {
     volatile std::byte sink = tensor.data[tensor.bytes() - 1];
+    (void)sink;
+  }
+  for (const auto& [name, tensor] : (*checkpoint)->data_tensors()) {
+    volatile std::byte sink = tensor.bytes.back();
     (void)sink;
   }
 }

@@ -122,6 +122,32 @@ TEST(Gguf, TensorsHavePyTorchShapesAndTheirBytes) {
   EXPECT_EQ(tensors[3].bytes(), 4);
 }
 
+TEST(Gguf, GivesDataOutAsItIs) {
+  const std::vector<std::int32_t> indices = {5, -1, 7, 0, 1 << 30, 3};
+  GgufWriter writer;
+  writer.tensor({"i8", {3}, 24, "abc", {}}).tensor({"i16", {1}, 25, "ab", {}});
+  writer.tensor({"i32", {2, 3}, 26, bytes_of(indices), {}});
+  writer.tensor("weight", {1}, {1.0f});
+  writer.tensor({"i64", {1}, 27, "abcdefgh", {}});
+  writer.tensor({"f64", {2}, 28, bytes_of(std::vector<double>{0.1, -2}), {}});
+  const Parsed parsed(writer);
+  ASSERT_TRUE(parsed.file) << parsed.file.error().message();
+  ASSERT_EQ(parsed.file->tensors().size(), 1u);
+  EXPECT_EQ(parsed.file->tensors()[0].name, "weight");
+
+  const std::vector<DataTensor>& data = parsed.file->data_tensors();
+  ASSERT_EQ(data.size(), 5u);
+  const char* const dtypes[] = {"I8", "I16", "I32", "I64", "F64"};
+  const std::size_t sizes[] = {3, 2, 24, 8, 16};
+  for (std::size_t i = 0; i < data.size(); ++i) {
+    EXPECT_EQ(data[i].dtype, dtypes[i]);
+    EXPECT_EQ(data[i].bytes.size(), sizes[i]);
+  }
+  EXPECT_EQ(data[2].name, "i32");
+  EXPECT_EQ(data[2].shape, (Shape{2, 3}));
+  EXPECT_EQ(std::memcmp(data[2].bytes.data(), indices.data(), 24), 0);
+}
+
 TEST(Gguf, HonoursTheAlignment) {
   GgufWriter writer;
   writer.alignment = 256;
