@@ -107,7 +107,9 @@ Status check_tensors(const std::vector<GgufPart>& parts) {
     EIDER_TRY_STATUS(add_names(part, part.header.tensors()));
     EIDER_TRY_STATUS(add_names(part, part.header.data_tensors()));
   }
-  return check_key(parts.front(), "split.tensors.count", static_cast<std::int64_t>(names.size()));
+  for (const GgufPart& part : parts)
+    EIDER_TRY_STATUS(check_key(part, "split.tensors.count", static_cast<std::int64_t>(names.size())));
+  return {};
 }
 
 }  // namespace

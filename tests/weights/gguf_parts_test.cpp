@@ -55,6 +55,49 @@ TEST(GgufParts, OpensAllPartsInOrder) {
   EXPECT_EQ(find_tensor(*parts, "c"), nullptr);
 }
 
+TEST(GgufParts, SixPartsAreOneModel) {
+  const TempDir directory;
+  GgufWriter indices;
+  indices.tensor({"indices", {2}, 26, std::string(8, '\1'), {}});
+  const std::string path = GgufWriter::write_split(
+      directory, "m",
+      {part("a"), part("b"), part("c"), indices, part("d"), part("e").tensor("f", {1}, {2.0f})});
+  const auto parts = open_gguf_parts(path);
+  ASSERT_TRUE(parts) << parts.error().message();
+  ASSERT_EQ(parts->size(), 6u);
+  EXPECT_EQ(parts->at(3).header.data_tensors()[0].name, "indices");
+  EXPECT_EQ(find_tensor(*parts, "f"), &parts->at(5).header.tensors()[1]);
+
+  std::filesystem::remove(directory.file("m-00005-of-00006.gguf"));
+  EXPECT_EQ(open_error(directory, path),
+            "m-00001-of-00006.gguf: 1 of 6 parts are missing: m-00005-of-00006.gguf");
+}
+
+TEST(GgufParts, PartsOfDifferentModelsAreErrors) {
+  const TempDir directory;
+  const auto write_models = [&] {
+    GgufWriter::write_split(
+        directory, "n",
+        {part("a"), part("b"), part("c"), part("d"), part("e"), part("f").tensor("g", {1}, {2.0f})});
+    return GgufWriter::write_split(directory, "m",
+                                   {part("a"), part("b"), part("c"), part("d"), part("e"), part("f")});
+  };
+  const auto take_part = [&](const char* from, const char* to) {
+    std::filesystem::rename(directory.file(from), directory.file(to));
+  };
+  std::string path = write_models();
+  take_part("n-00004-of-00006.gguf", "m-00004-of-00006.gguf");
+  EXPECT_EQ(open_error(directory, path),
+            "m-00004-of-00006.gguf: metadata key split.tensors.count is 7, expected 6");
+  path = write_models();
+  take_part("m-00005-of-00006.gguf", "m-00002-of-00006.gguf");
+  write_part(directory, 5, 6, 4, 6, 6, part("e"));
+  EXPECT_EQ(open_error(directory, path), "m-00002-of-00006.gguf: metadata key split.no is 4, expected 1");
+  path = write_models();
+  write_part(directory, 3, 6, 2, 6, 6, part("f"));
+  EXPECT_EQ(open_error(directory, path), "m-00006-of-00006.gguf: tensor \"f\" is also in an earlier part");
+}
+
 TEST(GgufParts, NamesTheMissingFiles) {
   const TempDir directory;
   const std::string path = GgufWriter::write_split(directory, "m", {part("a"), part("b"), part("c")});
