@@ -208,19 +208,23 @@ struct OpenedUnit {
   static constexpr std::int64_t kMinPairs = kSubScales + sub_scales * kPlane;
   static constexpr std::int64_t kBytes = kMinPairs + sub_min_pairs * kPlane;
 };
+/// The largest magnitude of a tabled format's codes.
+template <class F>
+constexpr int largest_code() {
+  int largest = 0;
+  for (const int value : PackedFormat<F>::kValues) {
+    const int magnitude = value < 0 ? -value : value;
+    largest = largest < magnitude ? magnitude : largest;
+  }
+  return largest;
+}
 /// Whether codes of a sub-block times 127 add up to 16 bits.
 template <class F>
 constexpr bool has_narrow_sub_blocks() {
-  if constexpr (PackedFormat<F>::kTabled && PackedFormat<F>::kSubScales > 0) {
-    int largest = 0;
-    for (const int value : PackedFormat<F>::kValues) {
-      const int magnitude = value < 0 ? -value : value;
-      largest = largest < magnitude ? magnitude : largest;
-    }
-    return largest * 127 * (256 / PackedFormat<F>::kSubScales) <= 32767;
-  } else {
+  if constexpr (PackedFormat<F>::kTabled && PackedFormat<F>::kSubScales > 0)
+    return largest_code<F>() * 127 * (256 / PackedFormat<F>::kSubScales) <= 32767;
+  else
     return false;
-  }
 }
 template <class F>
 using OpenedLayout = OpenedUnit<F::kProduct, PackedFormat<F>::kSubScales,

@@ -7,8 +7,10 @@ inline constexpr int kPackedTokens = 4;
 inline constexpr int kOpenedTokens = 4;
 #if defined(__AVXVNNI__)
 inline constexpr int kSignedOffset = 128;
+inline constexpr bool kSmallCodesAreCheaper = false;
 #else
 inline constexpr int kSignedOffset = 0;  // sums of two products with codes to 255 would not fit 16 bits
+inline constexpr bool kSmallCodesAreCheaper = true;
 #endif
 
 struct Floats {
@@ -28,7 +30,9 @@ template <int bits>
 inline constexpr int kDotGroups = 1;
 #else
 template <int bits>
-inline constexpr int kDotGroups = bits == 8 ? 1 : 4;  // 4 groups of 5-bit codes fit 16 bits: 8 * 31 * 127
+inline constexpr int kDotGroups = bits <= 5   ? 4
+                                  : bits == 6 ? 2
+                                              : 1;  // 4 groups of 5 bits: 8 * 31 * 127
 #endif
 
 EIDER_ALWAYS_INLINE Floats load(const float* from) {

@@ -9,6 +9,8 @@ inline constexpr int kPackedTokens = 4;
 inline constexpr int kOpenedTokens = 8;
 /// What dot4_signed() adds to each signed code: its sum is too large by this times the sum of x.
 inline constexpr int kSignedOffset = 128;
+/// Whether products of unsigned codes below 128 take fewer instructions than those of signed ones.
+inline constexpr bool kSmallCodesAreCheaper = false;
 
 struct Floats {
   __m512 v;

@@ -6,6 +6,7 @@ inline constexpr int kAccumulators = 24;
 inline constexpr int kPackedTokens = 4;
 inline constexpr int kOpenedTokens = 4;
 inline constexpr int kSignedOffset = 0;
+inline constexpr bool kSmallCodesAreCheaper = false;
 template <int bits>
 inline constexpr int kDotGroups = 1;
 

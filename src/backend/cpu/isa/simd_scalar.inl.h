@@ -7,6 +7,7 @@ inline constexpr int kAccumulators = 4;
 inline constexpr int kPackedTokens = 1;
 inline constexpr int kOpenedTokens = 0;  // none: twice the time to compile
 inline constexpr int kSignedOffset = 0;
+inline constexpr bool kSmallCodesAreCheaper = false;
 template <int bits>
 inline constexpr int kDotGroups = 1;
 

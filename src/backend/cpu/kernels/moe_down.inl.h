@@ -165,5 +165,5 @@ __attribute__((noinline)) void staged_moe_down(const MoeDownArgs& args, Items ti
 
 template <class F>
 inline void tabled_moe_down(const MoeDownArgs& args, Items tiles) {
-  staged_moe_down<Staged<OpenedLayout<F>>>(args, tiles, {nullptr, opener(F::kFormat), UnitLayout<F>::kBytes});
+  staged_moe_down<StagedFormat<F>>(args, tiles, {nullptr, opener(F::kFormat), UnitLayout<F>::kBytes});
 }

@@ -72,10 +72,11 @@ template <class F>
 inline void open_units(const std::byte* packed, std::int64_t units, std::byte* opened) {
   using Layout = UnitLayout<F>;
   using To = OpenedLayout<F>;
+  constexpr bool kSigned = kTabledOffset<F> == kSignedOffset;
   std::int8_t values[16] = {};
   for (std::size_t i = 0; i < std::size(PackedFormat<F>::kValues); ++i)
-    values[i] = PackedFormat<F>::kValues[i];
-  const Codes table = prepare_signed(load_table(values));
+    values[i] = static_cast<std::int8_t>(PackedFormat<F>::kValues[i] + (kSigned ? 0 : kTabledOffset<F>));
+  const Codes table = kSigned ? prepare_signed(load_table(values)) : load_table(values);
   for (std::int64_t unit = 0; unit < units; ++unit, packed += Layout::kBytes, opened += To::kBytes) {
     for (std::int64_t strip = 0; strip < Layout::kStrips; ++strip) {
       const std::byte* from = packed + strip * Layout::kStripBytes;

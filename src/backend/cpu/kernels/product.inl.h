@@ -127,5 +127,5 @@ __attribute__((noinline)) void staged_product(const ProductArgs& args, Items til
 
 template <class F>
 inline void tabled_product(const ProductArgs& args, Items tiles) {
-  staged_product<Staged<OpenedLayout<F>>>(args, tiles, {nullptr, opener(F::kFormat), UnitLayout<F>::kBytes});
+  staged_product<StagedFormat<F>>(args, tiles, {nullptr, opener(F::kFormat), UnitLayout<F>::kBytes});
 }

@@ -2,17 +2,19 @@
 // and multiplied from there: what looks codes up in a table is all that the formats have for themselves, and
 // one opening serves several tokens.
 
-/// An opened unit of signed codes, whatever the format.
-template <class OpenedLayout>
+/// An opened unit, whatever the format; `offset` was added to its codes.
+template <class OpenedLayout, int offset>
 struct Staged : OpenedPlanes<OpenedLayout> {
   static constexpr UnitKind kKind = OpenedLayout::kProduct == ProductRule::kInteger256
                                         ? UnitKind::kSigned256
                                         : kUnitKind<OpenedLayout::kProduct>;
-  static constexpr bool kSigned = true;
+  static constexpr bool kSigned = offset == kSignedOffset;
   static constexpr bool kHasMin = false;
-  static constexpr int kDotBits = 8;
-  static constexpr int kOffset = kSignedOffset;
+  static constexpr int kDotBits = offset == 16 ? 5 : offset == 32 ? 6 : offset == 64 ? 7 : 8;
+  static constexpr int kOffset = offset;
 };
+template <class F>
+using StagedFormat = Staged<OpenedLayout<F>, kTabledOffset<F>>;
 
 /// Where units of a tile come from.
 struct TileUnits {

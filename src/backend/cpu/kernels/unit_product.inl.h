@@ -47,30 +47,58 @@ struct UnitProduct<Source, tokens, vectors, UnitKind::kFloat> {
   }
 };
 
+/// What makes up for `offset` on codes, from a correction for 128.
+template <int offset>
+EIDER_ALWAYS_INLINE Ints correction_of(std::int32_t correction) {
+  if constexpr (offset == 0)
+    return splat_int(0);
+  else
+    return shift_right<__builtin_ctz(128 / offset)>(splat_int(correction));
+}
+
+/// sum[token] += the codes of `groups` groups of `strip`, from `first` on, times the input's codes of these
+/// groups, of which a row has `stride` from `x` on.
+template <class Source, int first, int groups, std::int64_t stride, int tokens, int vectors>
+EIDER_ALWAYS_INLINE void add_groups(const std::byte* strip, std::int64_t first_row, const std::int8_t* x,
+                                    Ints (&sum)[tokens][vectors]) {
+  constexpr int kGroups =
+      kDotGroups<Source::kDotBits>;  // whose dot products are added before they are widened
+  unroll<groups / kGroups>([&](auto part) __attribute__((always_inline)) {
+    constexpr int kBegin = decltype(part)::value * kGroups;
+    Codes codes[vectors][kGroups];
+    unroll<vectors>([&](auto v) __attribute__((always_inline)) {
+      unroll<kGroups>([&](auto i) __attribute__((always_inline)) {
+        codes[v][i] =
+            Source::template codes<first + kBegin + decltype(i)::value>(strip, first_row + v * kLanes);
+      });
+    });
+    unroll<tokens>([&](auto t) __attribute__((always_inline)) {
+      unroll<vectors>([&](auto v) __attribute__((always_inline)) {
+        if constexpr (Source::kSigned)
+          sum[t][v] = dot4_signed(sum[t][v], codes[v][0], x + t * stride + kBegin * 4);
+        else
+          sum[t][v] = dot(sum[t][v], codes[v], x + t * stride + kBegin * 4);
+      });
+    });
+  });
+}
+
 template <class Source, int tokens, int vectors>
 struct UnitProduct<Source, tokens, vectors, UnitKind::kInteger32> {
-  /// Groups whose dot products are added before they are widened.
-  static constexpr int kGroups = kDotGroups<Source::kDotBits>;
-
   static EIDER_ALWAYS_INLINE void multiply(const std::byte* weights, std::int64_t first_row,
                                            std::int64_t unit, std::int64_t, const ProductInput& in,
                                            std::int64_t first_token, Parts<tokens, vectors>& parts) {
     const std::int64_t first = unit * in.quantized.rows + first_token;
-    const std::int8_t* x[tokens];
+    const std::int8_t* x = in.quantized.codes + first * 32;
     Ints sum[tokens][vectors];
     unroll<tokens>([&](auto t) __attribute__((always_inline)) {
-      x[t] = in.quantized.codes + (first + t) * 32;
-      Ints begin = splat_int(0);
-      if constexpr (Source::kOffset != 0)
-        begin = shift_right<__builtin_ctz(128 / Source::kOffset)>(
-            splat_int(in.quantized.corrections[2 * (first + t)]));
+      const Ints begin = correction_of<Source::kOffset>(in.quantized.corrections[2 * (first + t)]);
       unroll<vectors>([&](auto v) __attribute__((always_inline)) { sum[t][v] = begin; });
     });
-    unroll<8 / kGroups>([&](auto part) __attribute__((always_inline)) {
-      constexpr int kBegin = decltype(part)::value * kGroups;
-      if constexpr (kBegin % 4 == 0)
-        prefetch<Source::kInOrder, Source::kStripBytes / 2>(weights + kBegin * Source::kStripBytes / 8);
-      add_groups<kBegin>(weights, first_row, x, sum);
+    unroll<2>([&](auto half) __attribute__((always_inline)) {
+      constexpr int kBegin = decltype(half)::value * 4;
+      prefetch<Source::kInOrder, Source::kStripBytes / 2>(weights + kBegin * Source::kStripBytes / 8);
+      add_groups<Source, kBegin, 4, 32>(weights, first_row, x + kBegin * 4, sum);
     });
     prefetch<Source::kInOrder, Source::kBytes - Source::kStripBytes>(weights + Source::kStripBytes);
     unroll<vectors>([&](auto v) __attribute__((always_inline)) {
@@ -84,28 +112,6 @@ struct UnitProduct<Source, tokens, vectors, UnitKind::kInteger32> {
           part = negative_fma(Source::min_scale(weights, row) * input_scale, to_floats(minus_sum), part);
         }
         parts.part[t][v] = part;
-      });
-    });
-  }
-
- private:
-  /// sum += the codes of groups [begin, begin + kGroups) times the input's.
-  template <int begin>
-  static EIDER_ALWAYS_INLINE void add_groups(const std::byte* weights, std::int64_t first_row,
-                                             const std::int8_t* const (&x)[tokens],
-                                             Ints (&sum)[tokens][vectors]) {
-    Codes codes[vectors][kGroups];
-    unroll<vectors>([&](auto v) __attribute__((always_inline)) {
-      unroll<kGroups>([&](auto i) __attribute__((always_inline)) {
-        codes[v][i] = Source::template codes<begin + decltype(i)::value>(weights, first_row + v * kLanes);
-      });
-    });
-    unroll<tokens>([&](auto t) __attribute__((always_inline)) {
-      unroll<vectors>([&](auto v) __attribute__((always_inline)) {
-        if constexpr (Source::kSigned)
-          sum[t][v] = dot4_signed(sum[t][v], codes[v][0], x[t] + begin * 4);
-        else
-          sum[t][v] = dot(sum[t][v], codes[v], x[t] + begin * 4);
       });
     });
   }
@@ -133,24 +139,6 @@ EIDER_ALWAYS_INLINE void finish_256(const std::byte* weights, std::int64_t first
         part = negative_fma(Source::min_scale(weights, lanes) * input_scale, to_floats(min_total), part);
       }
       parts.part[t][v] = part;
-    });
-  });
-}
-
-/// sum[token] += the signed codes of `groups` groups, which begin at `planes`, times the input's from `x` on,
-/// where a row has `stride` of them.
-template <class Source, int groups, std::int64_t stride, int tokens, int vectors>
-EIDER_ALWAYS_INLINE void add_signed_groups(const std::byte* planes, std::int64_t first_row,
-                                           const std::int8_t* x, Ints (&sum)[tokens][vectors]) {
-  unroll<groups>([&](auto group) __attribute__((always_inline)) {
-    Codes codes[vectors];
-    unroll<vectors>([&](auto v) __attribute__((always_inline)) {
-      codes[v] = Source::template codes<decltype(group)::value>(planes, first_row + v * kLanes);
-    });
-    unroll<tokens>([&](auto t) __attribute__((always_inline)) {
-      unroll<vectors>([&](auto v) __attribute__((always_inline)) {
-        sum[t][v] = dot4_signed(sum[t][v], codes[v], x + t * stride + group * 4);
-      });
     });
   });
 }
@@ -222,12 +210,11 @@ struct UnitProduct<Source, tokens, vectors, UnitKind::kHalves32> {
       Ints sum[tokens][vectors];
       unroll<tokens>([&](auto t) __attribute__((always_inline)) {
         const std::int32_t* corrections = in.quantized.corrections + 2 * (first + t);
-        Ints begin = splat_int(0);
-        if constexpr (kSignedOffset != 0)
-          begin = splat_int(half == 0 ? corrections[0] - corrections[1] : corrections[1]);
+        const Ints begin =
+            correction_of<Source::kOffset>(half == 0 ? corrections[0] - corrections[1] : corrections[1]);
         unroll<vectors>([&](auto v) __attribute__((always_inline)) { sum[t][v] = begin; });
       });
-      add_signed_groups<Source, 4, 32>(weights + half * 4 * kPlane, first_row, x + half * 16, sum);
+      add_groups<Source, half * 4, 4, 32>(weights, first_row, x + half * 16, sum);
       unroll<vectors>([&](auto v) __attribute__((always_inline)) {
         const std::int64_t row = first_row + v * kLanes;
         const Floats scale = half == 0 ? Source::scale(weights, row) : Source::min_scale(weights, row);
@@ -259,13 +246,12 @@ struct UnitProduct<Source, tokens, vectors, UnitKind::kSigned256> {
     for (std::int64_t j = 0; j < kSubBlocks; ++j) {
       Ints sum[tokens][vectors];
       unroll<tokens>([&](auto t) __attribute__((always_inline)) {
-        Ints begin = splat_int(0);
-        if constexpr (kSignedOffset != 0)
-          begin = splat_int(in.quantized.corrections[(first + t) * kCorrections256 + kCorrections + j]);
+        const Ints begin = correction_of<Source::kOffset>(
+            in.quantized.corrections[(first + t) * kCorrections256 + kCorrections + j]);
         unroll<vectors>([&](auto v) __attribute__((always_inline)) { sum[t][v] = begin; });
       });
-      add_signed_groups<Source, kGroups, 256>(weights + j * kGroups * kPlane, first_row,
-                                              in.quantized.codes + first * 256 + j * kGroups * 4, sum);
+      add_groups<Source, 0, kGroups, 256>(weights + j * kGroups * kPlane, first_row,
+                                          in.quantized.codes + first * 256 + j * kGroups * 4, sum);
       unroll<vectors>([&](auto v) __attribute__((always_inline)) {
         const Ints scale = Source::sub_scale(weights, j, first_row + v * kLanes);
         unroll<tokens>([&](auto t) __attribute__((always_inline)) {
