@@ -34,6 +34,16 @@ void put_bits(int code, int first, int count, int group, std::byte* planes) {
   planes[group / groups * kPlane] |= byte(bits << (group % groups * count));
 }
 
+/// The same of a code of 3 bits (packed.h).
+void put_three_bits(int code, int group, std::byte* planes) {
+  if (group < 6) {
+    planes[group / 2 * kPlane] |= byte(code << (group % 2 * 3));
+  } else {
+    planes[(group - 6) * kPlane] |= byte((code & 3) << 6);
+    planes[2 * kPlane] |= byte(code >> 2 << group);
+  }
+}
+
 /// The codes of 32 columns of one row into a strip; the strip's bytes are zero before.
 template <class F>
 void put_codes(const std::int8_t* codes, std::int64_t row, std::byte* strip) {
@@ -42,7 +52,10 @@ void put_codes(const std::int8_t* codes, std::int64_t row, std::byte* strip) {
   for (int column = 0; column < kStripColumns; ++column) {
     const int code = stored_code<F>(codes[column]);
     std::byte* low = strip + row * 4 + column % 4;
-    put_bits(code, 0, kLow, column / 4, low);
+    if constexpr (kLow == 3)
+      put_three_bits(code, column / 4, low);
+    else
+      put_bits(code, 0, kLow, column / 4, low);
     if constexpr (kHigh > 0) put_bits(code, kLow, kHigh, column / 4, low + Layout::kHighPlane);
   }
 }

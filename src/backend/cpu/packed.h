@@ -11,7 +11,9 @@
 //   4 bits   [group pair 4][row 32][4]     low nibble: even group, high: odd one       512 bytes
 //   2 bits   [half 2][row 32][4]           bits 2i, 2i + 1: group 4 * half + i         256 bytes
 //   1 bit    [row 32][4]                   bit g: group g                              128 bytes
-//   3, 5, 6 bits: the planes of 2, 4 and 4 bits, then those of the upper bit, bit or 2 bits
+//   5, 6 bits: the planes of 4 bits, then those of the upper bit or 2 bits
+//   3 bits   [plane 3][row 32][4]          bits 0-2, 3-5 of plane p: groups 2p, 2p + 1; bits 6-7 of planes 0
+//            and 1: lower bits of groups 6 and 7, of plane 2: upper bit of group 6, of group 7
 //
 //   unit of 32 columns:  strip | scale half[32] | min half[32] where the format has one
 //   unit of 256 columns: 8 strips | sub-scales [8 or 16][32] of one byte | mins byte [pair 4][row 32][2]
@@ -169,7 +171,7 @@ struct UnitLayout {
   static constexpr bool kSuper = F::kProduct == ProductRule::kInteger256;
   static constexpr int kBits = PackedFormat<F>::kBits;
   /// Bits of a code in the first planes of a strip; the others lie in the planes after them.
-  static constexpr int kLowBits = kBits == 8 ? 8 : kBits >= 4 ? 4 : kBits >= 2 ? 2 : 1;
+  static constexpr int kLowBits = kBits == 5 || kBits == 6 ? 4 : kBits;
   static constexpr std::int64_t kHighPlane = kRowTile * 4 * kLowBits;
   static constexpr std::int64_t kStripBytes = kRowTile * kStripColumns * kBits / 8;
 

@@ -3,17 +3,18 @@
 /// The places in the table of group `group` of a strip, for the rows from `row` on.
 template <class F, int group>
 EIDER_ALWAYS_INLINE Codes code_places(const std::byte* strip, std::int64_t row) {
-  using Layout = UnitLayout<F>;
-  constexpr int kLow = Layout::kLowBits, kHigh = Layout::kBits - kLow;
-  constexpr int kGroups = 8 / kLow;  // of a plane
-  const std::byte* rows = strip + row * 4;
-  const Codes low =
-      bits<group % kGroups * kLow, (1 << kLow) - 1>(load_codes(rows + group / kGroups * kPlane));
-  if constexpr (kHigh == 0) {
-    return low;
+  constexpr int kBits = UnitLayout<F>::kBits;
+  const std::byte* planes = strip + row * 4;
+  const auto plane = [&](int index) __attribute__((always_inline)) {
+    return load_codes(planes + index * kPlane);
+  };
+  if constexpr (kBits != 3) {
+    constexpr int kGroups = 8 / kBits;  // of a plane
+    return bits<group % kGroups * kBits, (1 << kBits) - 1>(plane(group / kGroups));
+  } else if constexpr (group < 6) {
+    return bits<group % 2 * 3, 7>(plane(group / 2));
   } else {
-    static_assert(kHigh == 1);
-    return low | bits<group - kLow, 1 << kLow>(load_codes(rows + Layout::kHighPlane));
+    return bits<6, 3>(plane(group - 6)) | bits<group - 2, 4>(plane(2));
   }
 }
 
