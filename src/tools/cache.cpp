@@ -1,8 +1,6 @@
 // `eider cache`: what the weight cache holds, whether it is sound, and how it gets smaller.
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -11,10 +9,12 @@
 #include <vector>
 
 #include "base/format_bytes.h"
+#include "text/json_text.h"
 #include "tools/commands.h"
 #include "tools/flags.h"
 #include "tools/interrupt.h"
 #include "tools/loading.h"
+#include "tools/local_time.h"
 #include "weights/prepared_file.h"
 #include "weights/weight_cache.h"
 
@@ -67,7 +67,7 @@ std::string to_json(const WeightCache& cache, const std::vector<CacheEntry>& ent
                      {"sections", entry.sections},
                      {"problem", entry.problem}});
   const nlohmann::ordered_json object = {{"directory", cache.directory()}, {"files", std::move(files)}};
-  return object.dump(2) + "\n";
+  return to_json_text(object, 2) + "\n";
 }
 
 Result<int> list(const CacheCommandFlags& flags) {
@@ -81,9 +81,8 @@ Result<int> list(const CacheCommandFlags& flags) {
   std::int64_t total = 0;
   for (const CacheEntry& entry : entries) {
     total += entry.bytes;
-    text += fmt::format("{}  {:>10}  {:<9}  used {:%Y-%m-%d %H:%M}  {}\n", file_name(entry).substr(0, 12),
-                        format_bytes(entry.bytes), state_of(entry),
-                        fmt::localtime(static_cast<std::time_t>(entry.last_used)),
+    text += fmt::format("{}  {:>10}  {:<9}  used {}  {}\n", file_name(entry).substr(0, 12),
+                        format_bytes(entry.bytes), state_of(entry), local_time(entry.last_used),
                         entry.problem.empty() ? entry.source : entry.problem);
   }
   text += fmt::format("{}: {} files, {}\n", cache.directory(), entries.size(), format_bytes(total));
@@ -151,43 +150,46 @@ Result<int> remove(const CacheCommandFlags& flags) {
   return kExitSuccess;
 }
 
+constexpr const char* kExamples = R"(Examples:
+  eider cache ls
+  eider cache verify
+  eider cache rm model.gguf)";
+
 void add_names(CLI::App& command, CacheCommandFlags& flags) {
-  command.add_option("names", flags.names, "The begin of a file's name as ls shows it, or a model's path")
-      ->type_name("NAME");
+  add_words(command, "names", "NAME", flags.names,
+            "The begin of a file's name as ls shows it, or a model's path");
 }
 
 }  // namespace
 
 void add_cache_command(CLI::App& program, Action& action) {
-  CLI::App* command =
-      program.add_subcommand("cache", "Lists, checks and removes prepared weights that were kept");
-  command->require_subcommand(1);
+  CLI::App& command = add_command_group(
+      program, "cache", "Lists, checks and removes prepared weights that were kept", kExamples);
   const auto flags = std::make_shared<CacheCommandFlags>();
-  CLI::App* ls = command->add_subcommand("ls", "What is kept, the model used last first");
-  add_cache_directory_flag(*ls, flags->cache);
-  ls->add_flag("--json", flags->json, "Prints one JSON object; sizes are bytes, times seconds since 1970");
-  ls->callback([flags, &action] { action = [flags](const Terminal&) { return list(*flags); }; });
+  CLI::App& ls =
+      add_command(command, "ls", "What is kept, the model used last first", "", [flags, &action]() -> Status {
+        action = [flags](const Terminal&) { return list(*flags); };
+        return {};
+      });
+  add_cache_directory_flag(ls, flags->cache);
+  add_switch(ls, "--json", flags->json, "Prints one JSON object; sizes are bytes, times seconds since 1970");
 
-  CLI::App* verify = command->add_subcommand("verify", "Reads every byte and checks it");
-  add_names(*verify, *flags);
-  add_cache_directory_flag(*verify, flags->cache);
-  verify->callback([flags, &action] {
-    action = [flags](const Terminal& terminal) { return verify_all(*flags, terminal); };
-  });
+  CLI::App& verify =
+      add_command(command, "verify", "Reads every byte and checks it", "", [flags, &action]() -> Status {
+        action = [flags](const Terminal& terminal) { return verify_all(*flags, terminal); };
+        return {};
+      });
+  add_names(verify, *flags);
+  add_cache_directory_flag(verify, flags->cache);
 
-  CLI::App* rm = command->add_subcommand("rm", "Removes files");
-  add_names(*rm, *flags);
-  add_cache_directory_flag(*rm, flags->cache);
-  rm->add_flag("--all", flags->all, "All of them");
-  rm->callback([flags, &action] {
-    if (flags->all == !flags->names.empty()) throw CLI::ValidationError("rm", "either names or --all");
+  CLI::App& rm = add_command(command, "rm", "Removes files", "", [flags, &action]() -> Status {
+    if (flags->all == !flags->names.empty()) return error("rm: either names or --all");
     action = [flags](const Terminal&) { return remove(*flags); };
+    return {};
   });
-  command->footer(
-      "Examples:\n"
-      "  eider cache ls\n"
-      "  eider cache verify\n"
-      "  eider cache rm model.gguf");
+  add_names(rm, *flags);
+  add_cache_directory_flag(rm, flags->cache);
+  add_switch(rm, "--all", flags->all, "All of them");
 }
 
 }  // namespace eider

@@ -187,7 +187,7 @@ Result<int> chat(const ChatFlags& flags, const Terminal& terminal) {
   if (input.interactive()) terminal.note("/help lists the commands and keys, Ctrl-D leaves");
   const Result<int> code = ChatLoop(std::move(state), *engine, input, terminal, flags.verbose).run();
   const InterruptGuard at_end;
-  if (code.ok()) finish_cache(*engine, terminal, at_end);
+  if (code.ok()) EIDER_TRY_STATUS(finish_cache(*engine, terminal, at_end));
   return code;
 }
 

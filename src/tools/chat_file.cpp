@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "text/json_text.h"
 #include "tools/input.h"
 
 namespace eider {
@@ -61,8 +62,7 @@ Status save_messages(const std::string& path, const std::vector<ChatMessage>& me
     if (!message.ids.empty()) entry["ids"] = message.ids;
     array.push_back(std::move(entry));
   }
-  // What people type may hold invalid UTF-8, which JSON cannot.
-  const std::string text = array.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  const std::string text = to_json_text(array) + "\n";
 
   const std::string target = expand_home(path), part = target + ".part";
   Status written = write_file(part, text).context(target);
@@ -74,7 +74,7 @@ Status save_messages(const std::string& path, const std::vector<ChatMessage>& me
 
 Result<std::vector<ChatMessage>> load_messages(const std::string& path) {
   EIDER_TRY(const std::string text, read_file(expand_home(path)));
-  const Json array = Json::parse(text, nullptr, false);
+  const Json array = parse_ordered_json(text);
   if (!array.is_array()) return error("{}: is not a JSON array of messages", path);
   std::vector<ChatMessage> messages;
   for (const Json& entry : array) {

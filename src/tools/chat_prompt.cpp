@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "text/json_text.h"
 #include "tools/flags.h"
 #include "tools/input.h"
 
@@ -37,7 +38,7 @@ void add_template_flags(CLI::App& command, TemplateFlags& flags, const std::stri
   add_text_flag(command, "--chat-template-file", "PATH", flags.file,
                 "A Jinja template in place of the model's own", group);
   const auto read_variables = [&flags](const std::string& text) -> Status {
-    auto variables = Json::parse(text, nullptr, false);
+    Json variables = parse_ordered_json(text);
     if (!variables.is_object()) return error("a JSON object");
     flags.variables = std::move(variables);
     return {};

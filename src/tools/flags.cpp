@@ -145,6 +145,19 @@ CLI::App& add_command(CLI::App& program, const std::string& name, const std::str
   return *command;
 }
 
+CLI::App& add_command_group(CLI::App& program, const std::string& name, const std::string& description,
+                            const std::string& footer) {
+  CLI::App* group = program.add_subcommand(name, description);
+  group->require_subcommand(1);
+  group->footer(footer);
+  return *group;
+}
+
+void add_words(CLI::App& command, const std::string& name, const std::string& type,
+               std::vector<std::string>& words, const std::string& help) {
+  command.add_option(name, words, help)->type_name(type);
+}
+
 void add_model_flag(CLI::App& command, EngineFlags& flags, const std::string& help) {
   command.add_option("-m,--model", flags.model, help)
       ->type_name("PATH")

@@ -51,6 +51,13 @@ inline constexpr std::int64_t kMaxBatchTokens = 65536;
 /// line.
 CLI::App& add_command(CLI::App& program, const std::string& name, const std::string& description,
                       const std::string& footer, std::function<Status()> choose);
+/// A command that does nothing itself: one of those that are added to it must follow.
+CLI::App& add_command_group(CLI::App& program, const std::string& name, const std::string& description,
+                            const std::string& footer);
+
+/// Any number of words that stand by themselves, each `type` in the help.
+void add_words(CLI::App& command, const std::string& name, const std::string& type,
+               std::vector<std::string>& words, const std::string& help);
 
 /// -m
 void add_model_flag(CLI::App& command, EngineFlags& flags,

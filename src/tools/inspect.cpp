@@ -10,6 +10,7 @@
 
 #include "format/storage_format.h"
 #include "runtime/prepared_model.h"
+#include "text/json_text.h"
 #include "tools/commands.h"
 #include "tools/flags.h"
 #include "tools/loading.h"
@@ -152,7 +153,7 @@ std::string to_json(const Inspection& inspection) {
                                           {{"threads", machine.default_threads()},
                                            {"available_memory", machine.available_memory},
                                            {"total_memory", machine.total_memory}}}};
-  return object.dump(2) + "\n";
+  return to_json_text(object, 2) + "\n";
 }
 
 /// "135M", "30.5B"

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/perplexity.h"
+#include "text/json_text.h"
 #include "tools/commands.h"
 #include "tools/flags.h"
 #include "tools/input.h"
@@ -30,11 +31,11 @@ struct PerplexityFlags {
 };
 
 Result<std::vector<TokenId>> parse_ids(const std::string& text, std::int64_t vocab_size) {
-  const nlohmann::json list = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const nlohmann::ordered_json list = parse_ordered_json(text);
   if (!list.is_array()) return error("expected a JSON array of token ids");
   std::vector<TokenId> ids;
   ids.reserve(list.size());
-  for (const nlohmann::json& item : list) {
+  for (const nlohmann::ordered_json& item : list) {
     if (!item.is_number_integer() || item < 0 || item >= vocab_size)
       return error("item {} is no token id of this model (an integer from 0 to {})", ids.size(),
                    vocab_size - 1);
@@ -66,7 +67,7 @@ std::string to_json(const Perplexity& result, const std::vector<TokenId>& ids) {
                                          {"ids", ids},
                                          {"nll", result.nll},
                                          {"argmax", result.argmax}};
-  return object.dump() + "\n";
+  return to_json_text(object) + "\n";
 }
 
 Result<int> run_perplexity(const PerplexityFlags& flags, const Terminal& terminal) {
@@ -95,7 +96,7 @@ Result<int> run_perplexity(const PerplexityFlags& flags, const Terminal& termina
   EIDER_TRY_STATUS(write_stdout(
       flags.json ? to_json(result, ids)
                  : fmt::format("perplexity {:.4f} over {} tokens\n", result.perplexity, ids.size())));
-  finish_cache(*engine, terminal, interrupt);
+  EIDER_TRY_STATUS(finish_cache(*engine, terminal, interrupt));
   return kExitSuccess;
 }
 

@@ -12,6 +12,7 @@
 #include "runtime/generation.h"
 #include "runtime/sampler.h"
 #include "runtime/thinking.h"
+#include "text/json_text.h"
 #include "tools/chat_output.h"
 #include "tools/chat_prompt.h"
 #include "tools/commands.h"
@@ -102,7 +103,7 @@ std::string to_json(const Answer& answer) {
                                          {"decode_tok_s", answer.timing.decode_tok_s},
                                          {"tpot_ms", answer.timing.tpot_ms},
                                          {"weights_gb_s", answer.weights_gb_s}};
-  return object.dump() + "\n";
+  return to_json_text(object) + "\n";
 }
 
 void report_statistics(const Answer& answer, bool logits_hash, const Terminal& terminal) {
@@ -159,7 +160,7 @@ Result<int> run(const RunFlags& flags, const Terminal& terminal) {
   else
     EIDER_TRY_STATUS(printer.finish());
   report_statistics(answer, flags.logits_hash || flags.verbose, terminal);
-  finish_cache(*engine, terminal, interrupt);
+  EIDER_TRY_STATUS(finish_cache(*engine, terminal, interrupt));
   return answer.finish_reason == FinishReason::kCancelled ? kExitInterrupted : kExitSuccess;
 }
 

@@ -17,6 +17,7 @@
 
 #include "base/mapped_file.h"
 #include "text/detokenizer.h"
+#include "text/json_text.h"
 #include "text/tokenizer.h"
 #include "text/utf8.h"
 #include "tools/chat_prompt.h"
@@ -78,7 +79,7 @@ Result<std::string> read_text(const TokenizeFlags& flags) {
 
 /// JSON text that keeps the order of keys. Bytes that are not UTF-8 are an error.
 Result<Json> parse_ordered(const std::string& text, std::string_view where) {
-  Json value = Json::parse(text, nullptr, false);
+  Json value = parse_ordered_json(text);
   if (value.is_discarded()) return error("{}: not JSON", where);
   return value;
 }
@@ -140,7 +141,7 @@ std::string to_json(const Tokenizer& tokenizer, const std::vector<TokenId>& ids)
   Json pieces = Json::array();
   for (const TokenId id : ids) pieces.push_back(tokenizer.piece(id));
   const Json object = {{"ids", ids}, {"pieces", std::move(pieces)}};
-  return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return to_json_text(object) + "\n";
 }
 
 Result<std::vector<TokenId>> ids_of_json(const Json& value, const Vocabulary& vocabulary) {
@@ -148,7 +149,8 @@ Result<std::vector<TokenId>> ids_of_json(const Json& value, const Vocabulary& vo
   std::vector<TokenId> ids;
   for (const Json& id : value) {
     if (!id.is_number_integer() || id < 0 || id >= vocabulary.tokens.size())
-      return error("item {}: {} is not an id below {}", ids.size(), id.dump(), vocabulary.tokens.size());
+      return error("item {}: {} is not an id below {}", ids.size(), to_json_text(id),
+                   vocabulary.tokens.size());
     ids.push_back(id.get<TokenId>());
   }
   return ids;
@@ -183,7 +185,7 @@ std::string decode(const Tokenizer& tokenizer, const std::vector<TokenId>& ids) 
 Result<std::string> convert_line(const TokenizeFlags& flags, const Tokenizer& tokenizer, const Json& value) {
   if (flags.decode) {
     EIDER_TRY(const auto ids, ids_of_json(value, tokenizer.vocabulary()));
-    return Json(decode(tokenizer, ids)).dump() + "\n";
+    return to_json_text(decode(tokenizer, ids)) + "\n";
   }
   if (!value.is_string()) return error("expected a string");
   const auto ids = tokenizer.encode(value.get_ref<const std::string&>(), flags.encode_options());

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/check.h"
+#include "text/json_text.h"
 
 namespace eider {
 namespace {
@@ -25,7 +26,7 @@ std::string describe(const json& value) {
     case json::value_t::number_integer:
     case json::value_t::number_unsigned:
     case json::value_t::number_float:
-      return value.dump();
+      return to_json_text(value);
     default:
       return "null";
   }

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "text/json_text.h"
 #include "weights/printable.h"
 
 namespace eider {
@@ -23,7 +24,7 @@ Status rename(json& config, const char* from, const char* to) {
   config.erase(found);
   const auto existing = config.find(to);
   if (existing != config.end() && *existing != value)
-    return error("{} is {}, but {} is {}", from, value.dump(), to, existing->dump());
+    return error("{} is {}, but {} is {}", from, to_json_text(value), to, to_json_text(*existing));
   config[to] = std::move(value);
   return {};
 }
@@ -53,7 +54,8 @@ Status put_rope(json& config, json rope, const char* theta_key) {
     if (found == rope.end()) continue;
     const char* key = std::string_view(own) == "rope_theta" ? theta_key : own;
     if (config.contains(key) && config[key] != *found)
-      return error("{} is {}, but rope_parameters say {}", key, config[key].dump(), found->dump());
+      return error("{} is {}, but rope_parameters say {}", key, to_json_text(config[key]),
+                   to_json_text(*found));
     config[key] = std::move(*found);
     rope.erase(found);
   }

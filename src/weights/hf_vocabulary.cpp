@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/mapped_file.h"
+#include "text/json_text.h"
 #include "weights/json.h"
 #include "weights/tokenizer_json.h"
 
@@ -96,7 +97,7 @@ Status apply_generation_config(const json& config, Vocabulary& vocabulary) {
   if (value == config.end() || value->is_null()) return {};
   for (const json& id : value->is_array() ? *value : json::array({*value})) {
     if (!id.is_number_integer() || id < 0 || id >= vocabulary.tokens.size())
-      return error("eos_token_id: {} is not the id of a token", id.dump());
+      return error("eos_token_id: {} is not the id of a token", to_json_text(id));
     vocabulary.more_eos.push_back(id.get<TokenId>());
   }
   return {};

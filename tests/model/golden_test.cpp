@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "tests/support/loaded_engine.h"
+#include "weights/json.h"
 #include "weights/safetensors.h"
 
 namespace eider {
@@ -36,8 +36,7 @@ class Golden : public testing::TestWithParam<GoldenCase> {
   void SetUp() override {
     folder_ = golden_folder(GetParam().model);
     if (folder_.empty()) GTEST_SKIP() << "golden model " << GetParam().model << " is not here";
-    std::ifstream file(folder_ + "/golden.json");
-    json_ = nlohmann::json::parse(file);
+    json_ = read_json_file(folder_ + "/golden.json", 64 << 20).value();
     auto tensors = SafetensorsFile::open(folder_ + "/golden.safetensors");
     ASSERT_TRUE(tensors.ok()) << tensors.error().message();
     tensors_.emplace(std::move(tensors).value());

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "runtime/sampler.h"
+#include "weights/json.h"
 
 namespace eider {
 namespace {
@@ -29,7 +30,7 @@ template <class T>
 std::vector<T> read_tensor(const std::string& file, const std::string& name) {
   std::uint64_t header_bytes = 0;
   std::memcpy(&header_bytes, file.data(), sizeof header_bytes);
-  const json header = json::parse(file.substr(8, header_bytes));
+  const json header = parse_json(file.substr(8, header_bytes)).value();
   const std::size_t begin = header.at(name).at("data_offsets").at(0);
   const std::size_t end = header.at(name).at("data_offsets").at(1);
   std::vector<T> values((end - begin) / sizeof(T));
@@ -38,7 +39,7 @@ std::vector<T> read_tensor(const std::string& file, const std::string& name) {
 }
 
 TEST(SamplerGolden, ProbabilitiesEqualTransformers) {
-  const json description = json::parse(read_file("sampling.json"));
+  const json description = parse_json(read_file("sampling.json")).value();
   const std::string tensors = read_file("sampling.safetensors");
   const json& cases = description.at("cases");
   ASSERT_EQ(cases.size(), 38u);

@@ -12,6 +12,7 @@
 #include "tests/support/conformance.h"
 #include "tests/support/temp_dir.h"
 #include "text/chat_template.h"
+#include "text/json_text.h"
 #include "text/tokenizer.h"
 #include "weights/checkpoint.h"
 #include "weights/gguf.h"
@@ -98,7 +99,7 @@ class RealModelText : public testing::TestWithParam<RealModel> {
     for (const auto& path : {model, reference}) {
       if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is not there";
     }
-    reference_ = Json::parse(read_file(reference));
+    reference_ = parse_ordered_json(read_file(reference));
     auto checkpoint = Checkpoint::open(model);
     ASSERT_TRUE(checkpoint.ok()) << checkpoint.error().message();
     auto tokenizer = Tokenizer::create((*checkpoint)->vocabulary().value());

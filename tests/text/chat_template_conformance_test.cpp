@@ -8,6 +8,7 @@
 
 #include "tests/text/reference_time.h"
 #include "text/chat_template.h"
+#include "text/json_text.h"
 
 namespace eider {
 namespace {
@@ -37,7 +38,7 @@ void check(const std::string& what, const Result<std::string>& rendered, const J
 TEST(ChatTemplateConformance, PublishedTemplatesRenderAsJinja2Does) {
   if (!std::filesystem::exists(kFolder + "vectors.json"))
     GTEST_SKIP() << kFolder << "vectors.json is not there";
-  const Json vectors = Json::parse(read_file(kFolder + "vectors.json"));
+  const Json vectors = parse_ordered_json(read_file(kFolder + "vectors.json"));
   int compared = 0;
   for (const auto& [name, cases] : vectors["expected"].items()) {
     const auto chat_template = ChatTemplate::parse(read_file(kFolder + name));

@@ -5,8 +5,8 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
+#include "tests/support/json_printer.h"
 #include "weights/safetensors.h"
 
 namespace eider {

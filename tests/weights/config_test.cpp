@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
+#include "tests/support/json_printer.h"
 #include "weights/json.h"
 
 namespace eider {

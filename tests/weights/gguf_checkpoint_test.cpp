@@ -1,9 +1,8 @@
 // Checkpoints from GGUF files made here: names, transforms, configuration, refusals.
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "tests/support/gguf_writer.h"
+#include "tests/support/json_printer.h"
 #include "weights/checkpoint.h"
 
 namespace eider {

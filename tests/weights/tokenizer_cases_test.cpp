@@ -7,8 +7,10 @@
 
 #include "tests/support/conformance.h"
 #include "tests/support/gguf_writer.h"
+#include "text/json_text.h"
 #include "text/tokenizer.h"
 #include "weights/gguf_vocabulary.h"
+#include "weights/json.h"
 #include "weights/tokenizer_json.h"
 
 namespace eider {
@@ -19,12 +21,12 @@ using Ids = std::vector<TokenId>;
 
 const Json& recorded() {
   static const Json data =
-      Json::parse(test::read_file(std::string(EIDER_TEST_DATA) + "/text/tokenizer_cases.json"));
+      read_json_file(std::string(EIDER_TEST_DATA) + "/text/tokenizer_cases.json", 64 << 20).value();
   return data;
 }
 
 Result<Tokenizer> tokenizer_of(const Json& tokenizer_json) {
-  const std::string text = tokenizer_json.dump();
+  const std::string text = to_json_text(tokenizer_json);
   EIDER_TRY(Vocabulary vocabulary, parse_tokenizer_json(std::as_bytes(std::span(text))));
   return Tokenizer::create(std::move(vocabulary));
 }

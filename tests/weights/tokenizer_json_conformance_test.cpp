@@ -10,6 +10,7 @@
 #include "tests/support/temp_dir.h"
 #include "text/tokenizer.h"
 #include "weights/hf_vocabulary.h"
+#include "weights/json.h"
 
 namespace eider {
 namespace {
@@ -39,7 +40,7 @@ class PublishedTokenizer : public testing::TestWithParam<const char*> {
 
 TEST_P(PublishedTokenizer, GivesTheRecordedIdsAndTexts) {
   const auto vectors = test::kConformance / "tokenizers" / "vectors" / (std::string(GetParam()) + ".json");
-  const Json cases = Json::parse(test::read_file(vectors))["cases"];
+  const Json cases = parse_json(test::read_file(vectors)).value()["cases"];
   ASSERT_EQ(cases.size(), 381u);
   for (const Json& recorded : cases) {
     const auto text = recorded["text"].get<std::string>();
@@ -57,7 +58,7 @@ TEST_P(PublishedTokenizer, GivesTheRecordedIdsAndTexts) {
 TEST_P(PublishedTokenizer, TheConfigurationBesideItNamesTheSpecialTokens) {
   auto vocabulary = read_hf_vocabulary(path_, AddSpecialRule::kTokenizerConfig);
   ASSERT_TRUE(vocabulary.ok()) << vocabulary.error().message();
-  const Json config = Json::parse(test::read_file(folder_.file("tokenizer_config.json")));
+  const Json config = parse_json(test::read_file(folder_.file("tokenizer_config.json"))).value();
   const auto expect_token = [&](const char* key, std::optional<TokenId> id) {
     const Json named = config[key].is_object() ? config[key]["content"] : config[key];
     ASSERT_EQ(id.has_value(), named.is_string()) << key;

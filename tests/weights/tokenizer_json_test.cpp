@@ -6,7 +6,9 @@
 #include <string>
 
 #include "tests/support/temp_dir.h"
+#include "text/json_text.h"
 #include "weights/hf_vocabulary.h"
+#include "weights/json.h"
 
 namespace eider {
 namespace {
@@ -14,7 +16,7 @@ namespace {
 using Json = nlohmann::json;
 
 Json small_tokenizer() {
-  return Json::parse(R"({
+  return parse_json(R"({
     "added_tokens": [{"id": 6, "content": "<s>", "special": true, "normalized": false},
                      {"id": 2, "content": "c", "lstrip": true, "normalized": false}],
     "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false},
@@ -22,7 +24,8 @@ Json small_tokenizer() {
     "post_processor": {"type": "TemplateProcessing", "special_tokens": {"<s>": {"ids": [6]}},
                        "single": [{"SpecialToken": {"id": "<s>"}}, {"Sequence": {"id": "A"}}]},
     "model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "c": 2, "ab": 3, "abc": 4},
-              "merges": ["a b", ["ab", "c"]]}})");
+              "merges": ["a b", ["ab", "c"]]}})")
+      .value();
 }
 
 Result<Vocabulary> parse(const std::string& text) {
@@ -32,12 +35,12 @@ Result<Vocabulary> parse(const std::string& text) {
 std::string failure(const Json& patch) {
   Json tokenizer = small_tokenizer();
   tokenizer.merge_patch(patch);
-  const auto vocabulary = parse(tokenizer.dump());
+  const auto vocabulary = parse(to_json_text(tokenizer));
   return vocabulary.ok() ? "" : vocabulary.error().message();
 }
 
 TEST(TokenizerJson, TokensMergesAndRulesAsTheFileSays) {
-  const auto vocabulary = parse(small_tokenizer().dump());
+  const auto vocabulary = parse(to_json_text(small_tokenizer()));
   ASSERT_TRUE(vocabulary.ok()) << vocabulary.error().message();
   EXPECT_EQ(vocabulary->model, "gpt2");
   EXPECT_EQ(vocabulary->tokens, (std::vector<std::string>{"a", "b", "c", "ab", "abc", "", "<s>"}));
@@ -86,7 +89,7 @@ TEST(HfVocabulary, TheLoneFileFollowsItsPostProcessorAndTheDirectoryItsConfigura
   Json tokenizer = small_tokenizer();
   tokenizer["post_processor"] = {{"type", "ByteLevel"}};
   const test::TempDir folder;
-  const std::string path = folder.write("tokenizer.json", tokenizer.dump());
+  const std::string path = folder.write("tokenizer.json", to_json_text(tokenizer));
   folder.write("tokenizer_config.json",
                R"({"add_bos_token": true, "bos_token": "<s>", "clean_up_tokenization_spaces": true})");
   const auto alone = read_hf_vocabulary(path, AddSpecialRule::kPostProcessor);
@@ -100,7 +103,7 @@ TEST(HfVocabulary, TheLoneFileFollowsItsPostProcessorAndTheDirectoryItsConfigura
 
 TEST(HfVocabulary, FilesBesideItNameTokensAndTheTemplate) {
   const test::TempDir folder;
-  const std::string path = folder.write("tokenizer.json", small_tokenizer().dump());
+  const std::string path = folder.write("tokenizer.json", to_json_text(small_tokenizer()));
   folder.write("tokenizer_config.json", R"({"add_bos_token": false, "bos_token": {"content": "<s>"},
                                            "eos_token": "b", "pad_token": "nowhere",
                                            "chat_template": [{"name": "rag", "template": "R"},
