@@ -116,6 +116,7 @@ Result<std::shared_ptr<PreparedModel>> PreparedModel::load(const Model& model, B
     EIDER_TRY_STATUS(prepared->prepare(model, backend, progress));
   }
   cache.touch(path);
+  prepared->checking_ = prepared->index_.data_bytes() > limits.checked_first;
   prepared->worker_ = std::thread([raw = prepared.get()] { raw->work(); });
   return prepared;
 }
@@ -194,7 +195,8 @@ Status PreparedModel::status() const {
 void PreparedModel::work() {
   constexpr int kLowPriority = 10;  // decoding goes first
   ::setpriority(PRIO_PROCESS, 0, kLowPriority);
-  if (index_.data_bytes() > limits_.checked_first) check_mapped();
+  if (checking_) check_mapped();
+  checking_ = false;
   copy_small_pages();
   if (!writing_) return;
   Status written = write_missing();
@@ -208,6 +210,7 @@ void PreparedModel::check_mapped() {
   for (const std::size_t section : mapped_) {
     const std::optional<bool> right = file_->check(section, section_bytes(section), [&] { return !stop_; });
     if (!right) return;
+    checked_ += index_.sections()[section].bytes;
     if (*right) continue;
     std::string remedy = "it is prepared anew at the next start";
     Result<PreparedFile> file = PreparedFile::open(file_->path(), File::Mode::kUpdate);
@@ -253,10 +256,10 @@ Status PreparedModel::write_missing() {
 }
 
 Status PreparedModel::finish(const PreparedProgress& progress) {
-  std::int64_t total = 0;
+  std::int64_t total = checking_ ? mapped_bytes_ : 0;
   for (const std::size_t section : missing_) total += index_.sections()[section].bytes;
-  while (writing_) {
-    if (progress && !progress(written_, total)) return error("interrupted");
+  while (checking_ || writing_) {
+    if (progress && !progress(checked_ + written_, total)) return error("interrupted");
     pause();
   }
   const std::lock_guard lock(mutex_);

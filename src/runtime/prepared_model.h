@@ -63,9 +63,10 @@ class PreparedModel {
   /// What was wrong with the cache's file and is being mended; empty: nothing.
   const std::string& note() const { return note_; }
 
-  /// Whether finish() would have to wait.
+  /// Whether what was missing is being written.
   bool is_writing() const { return writing_; }
-  /// Waits until all is written. Fails where it cannot be, or progress() said to stop.
+  /// Waits until all is checked and written; what the check found is in status(). Fails where something
+  /// cannot be written, or progress() said to stop.
   Status finish(const PreparedProgress& progress);
 
   /// How much came from the file.
@@ -93,9 +94,9 @@ class PreparedModel {
   std::string note_;
 
   std::thread worker_;
-  std::atomic<bool> stop_ = false, writing_ = false, damaged_ = false;
-  std::atomic<std::int64_t> written_ = 0;
-  mutable std::mutex mutex_;  // of what follows
+  std::atomic<bool> stop_ = false, checking_ = false, writing_ = false, damaged_ = false;
+  std::atomic<std::int64_t> checked_ = 0, written_ = 0;  // bytes
+  mutable std::mutex mutex_;                             // of what follows
   Status check_, write_;
 };
 

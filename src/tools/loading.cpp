@@ -110,10 +110,11 @@ Result<std::unique_ptr<Engine>> load_engine(Model model, Backend& backend, const
   return Engine::create(std::move(model), backend, options, std::move(prepared));
 }
 
-void finish_cache(const Engine& engine, const Terminal& terminal, const InterruptGuard& interrupt) {
+Status finish_cache(const Engine& engine, const Terminal& terminal, const InterruptGuard& interrupt) {
   PreparedModel* prepared = engine.prepared();
-  if (prepared == nullptr) return;
-  ProgressBar bar(terminal, "keeping the prepared weights (Ctrl-C: later)", ProgressBar::Unit::kBytes);
+  if (prepared == nullptr) return {};
+  ProgressBar bar(terminal, "checking and keeping prepared weights (Ctrl-C: not now)",
+                  ProgressBar::Unit::kBytes);
   const Status finished = prepared->finish([&](std::int64_t done, std::int64_t total) {
     bar.update(done, total);
     return !interrupt.interrupted();
@@ -121,6 +122,7 @@ void finish_cache(const Engine& engine, const Terminal& terminal, const Interrup
   bar.erase();
   if (!finished.ok() && !interrupt.interrupted())
     terminal.warning(finished.error().message() + "; the prepared weights were not kept");
+  return prepared->status();
 }
 
 }  // namespace eider

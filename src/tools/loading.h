@@ -47,8 +47,9 @@ Result<std::unique_ptr<Engine>> load_engine(Model model, Backend& backend, const
                                             const CacheFlags& cache, const Terminal& terminal,
                                             const InterruptGuard& interrupt);
 
-/// Waits behind a progress bar until the weight cache is written; Ctrl-C leaves the rest to another start.
-/// Warns where it cannot be written.
-void finish_cache(const Engine& engine, const Terminal& terminal, const InterruptGuard& interrupt);
+/// Waits behind a progress bar until the weights that came from the weight cache are checked, and those that
+/// it lacked are written to it. Ctrl-C leaves the rest undone. Warns of what cannot be written; fails where
+/// the check found damage, so that what was computed is void.
+Status finish_cache(const Engine& engine, const Terminal& terminal, const InterruptGuard& interrupt);
 
 }  // namespace eider

@@ -179,6 +179,27 @@ TEST_P(PreparedModelTest, DamageFoundBehindStopsTheRun) {
   expect_same(logits(load()), logits(nullptr));
 }
 
+/// A run that is over before the check is has only the end to hear of damage.
+TEST_P(PreparedModelTest, FinishWaitsForTheCheck) {
+  fill_cache();
+  const PreparedIndex index = *prepared_index(open_model(), *backend_);
+  std::int64_t done = 0;
+  EXPECT_TRUE(load(kCheckBehind)
+                  ->finish([&](std::int64_t now, std::int64_t total) {
+                    EXPECT_EQ(total, index.data_bytes());
+                    EXPECT_GE(now, std::exchange(done, now));
+                    return true;
+                  })
+                  .ok());
+  flip(index.data_offset() + index.sections().back().offset + 5);
+  {
+    const auto damaged = load(kCheckBehind);
+    EXPECT_TRUE(damaged->finish({}).ok());
+    EXPECT_FALSE(damaged->status().ok());
+  }
+  EXPECT_EQ(load(kCheckBehind)->mapped_bytes(), index.data_bytes() - index.sections().back().bytes);
+}
+
 TEST_P(PreparedModelTest, AChangedModelIsPreparedAnew) {
   fill_cache();
   const std::string before = cache_path();
@@ -222,8 +243,9 @@ TEST_P(PreparedModelTest, ACacheThatCannotBeUsedIsOneLine) {
   EXPECT_FALSE(PreparedModel::load(open_model(), *backend_, nowhere, {}, kKeepAll).ok());
 }
 
-INSTANTIATE_TEST_SUITE_P(, PreparedModelTest, testing::Bool(),
-                         [](const auto& info) { return std::string(info.param ? "Moe" : "Dense"); });
+INSTANTIATE_TEST_SUITE_P(, PreparedModelTest, testing::Bool(), [](const auto& param_info) {
+  return std::string(param_info.param ? "Moe" : "Dense");
+});
 
 TEST(Fingerprint, TellsFilesApart) {
   const test::TempDir directory;

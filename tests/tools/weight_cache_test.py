@@ -326,5 +326,33 @@ class LargerModelTest(WeightCacheTest):
         self.assertTrue(0 <= prepared["huge_bytes"] <= prepared["resident_bytes"] <= prepared["bytes"])
 
 
+class CheckBehindTest(WeightCacheTest):
+    """A model of more than 256 MiB, which is checked while it runs."""
+
+    def test_a_run_that_is_over_before_the_check_waits_for_it(self) -> None:
+        large = self.path / "large.gguf"
+        written = eider("bench", "--synthetic", "qwen3-4b", "--layers", "1", "--format", "q4_1", "--write", large)
+        self.assertEqual(written.returncode, 0, written)
+        ids = self.path / "two.json"
+        ids.write_text("[1, 2]")
+        command = ("perplexity", "-m", large, "--ids", ids, "--weight-cache", self.cache)
+        prepared = eider("prepare", "-m", large, "--weight-cache", self.cache)
+        self.assertEqual(prepared.returncode, 0, prepared)
+        [entry] = self.files()
+        self.assertGreater(entry["bytes"], 256 << 20)
+        right = eider(*command)
+        self.assertEqual((right.returncode, right.stderr), (0, ""))
+        with open(entry["path"], "r+b") as file:
+            file.seek(-1, os.SEEK_END)
+            last = file.read(1)[0]
+            file.seek(-1, os.SEEK_END)
+            file.write(bytes([last ^ 1]))
+        damaged = eider(*command)
+        self.assertEqual(damaged.returncode, FAILURE, damaged)
+        self.assertRegex(damaged.stderr, r"\Aerror: .*damaged, so what was computed is void.*\n\Z")
+        again = eider(*command)
+        self.assertEqual((again.returncode, again.stdout), (0, right.stdout), again)
+
+
 if __name__ == "__main__":
     unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
