@@ -94,6 +94,10 @@ Status File::reserve(std::int64_t bytes) const {
   return {};
 }
 
+Status File::truncate(std::int64_t bytes) const {
+  return ::ftruncate(descriptor_, bytes) == 0 ? Status() : failure("write");
+}
+
 bool File::try_lock() const {
   return ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0;
 }

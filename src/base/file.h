@@ -36,6 +36,8 @@ class File {
   Status sync() const;
   /// Makes the file `bytes` long and takes the disk space for them at once where the file system can.
   Status reserve(std::int64_t bytes) const;
+  /// Drops what lies behind the first `bytes`.
+  Status truncate(std::int64_t bytes) const;
   /// Asks for the file's lock, which one open file at a time has until it is closed or its process ends. Does
   /// not wait.
   bool try_lock() const;

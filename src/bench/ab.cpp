@@ -7,6 +7,9 @@
 namespace eider::bench {
 namespace {
 
+/// Of the time that pairs have; in less a moment's pause would end them.
+constexpr double kLeastSeconds = 2;
+
 std::string names_of(const std::vector<Figure>& figures) {
   std::string names;
   for (const Figure& figure : figures)
@@ -48,6 +51,19 @@ AbTest summarize(const std::vector<AbPair>& pairs, std::size_t index) {
   return test;
 }
 
+/// Adds a pair that did the same work on both sides, and as those before it.
+Status add_pair(Result<AbPair> run, std::vector<AbPair>& pairs) {
+  EIDER_TRY(AbPair pair, std::move(run));
+  if (!same_tests(pair.a, pair.b))
+    return error("A measured {}, but B measured {}: both must do the same work", names_of(pair.a),
+                 names_of(pair.b));
+  if (!pairs.empty() && !same_tests(pairs.front().a, pair.a))
+    return error("A measured {}, but {} before: it must do the same work each time", names_of(pair.a),
+                 names_of(pairs.front().a));
+  pairs.push_back(std::move(pair));
+  return {};
+}
+
 }  // namespace
 
 double AbPair::roof_change() const {
@@ -59,30 +75,37 @@ int AbReport::dropped() const {
   return static_cast<int>(std::ranges::count_if(pairs, &AbPair::dropped));
 }
 
-Result<AbReport> measure_pairs(const SideRun& a, const SideRun& b, int pairs,
-                               const std::function<double()>& read_roof, const Progress& progress) {
+Result<AbReport> measure_pairs(const SideRun& a, const SideRun& b, const AbOptions& options) {
+  const double start = options.now();
   AbReport report;
+  TimeLimit limit;
   std::int64_t kept = 0;
-  double roof = read_roof();
-  for (int i = 0; kept < pairs && i < 2 * pairs; ++i) {
+  double roof = options.read_roof();
+  const auto run_pair = [&](bool a_first) -> Result<AbPair> {
     AbPair pair{.roof_before = roof};
     for (const bool second : {false, true}) {
-      const bool is_a = (i % 2 == 0) != second;
-      EIDER_TRY((is_a ? pair.a : pair.b), (is_a ? a : b)().context(is_a ? "A" : "B"));
-      roof = read_roof();
+      const bool is_a = a_first != second;
+      EIDER_TRY((is_a ? pair.a : pair.b), (is_a ? a : b)(limit).context(is_a ? "A" : "B"));
+      roof = options.read_roof();
       (second ? pair.roof_after : pair.roof_between) = roof;
       if (second && !pair.dropped()) ++kept;
-      if (!progress(2 * kept + (second ? 0 : 1), 2 * static_cast<std::int64_t>(pairs)))
+      if (!options.progress(2 * kept + (second ? 0 : 1), 2 * static_cast<std::int64_t>(options.pairs)))
         return error("interrupted");
     }
-    if (!same_tests(pair.a, pair.b))
-      return error("A measured {}, but B measured {}: both must do the same work", names_of(pair.a),
-                   names_of(pair.b));
-    if (i > 0 && !same_tests(report.pairs.front().a, pair.a))
-      return error("A measured {}, but {} before: it must do the same work each time", names_of(pair.a),
-                   names_of(report.pairs.front().a));
-    report.pairs.push_back(std::move(pair));
+    return pair;
+  };
+  for (int i = 0; kept < options.pairs && i < 2 * options.pairs; ++i) {
+    Result<AbPair> pair = run_pair(i % 2 == 0);
+    report.out_of_time = limit.over();
+    if (!pair.ok() && report.out_of_time) break;
+    EIDER_TRY_STATUS(add_pair(std::move(pair), report.pairs));
+    if (report.out_of_time) break;
+    if (i > 0) continue;
+    const double most = std::max(kLeastSeconds, 2 * options.pairs * (options.now() - start));
+    limit = TimeLimit(start + most - options.now(), options.now);
+    if (options.tell_time) options.tell_time(most);
   }
+  report.out_of_time = report.out_of_time && kept < options.pairs;
   for (std::size_t test = 0; test < report.pairs.front().a.size(); ++test)
     report.tests.push_back(summarize(report.pairs, test));
   return report;

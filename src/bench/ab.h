@@ -11,11 +11,13 @@
 #include "bench/median_interval.h"
 #include "bench/progress.h"
 #include "bench/side_output.h"
+#include "bench/time_limit.h"
 
 namespace eider::bench {
 
 /// Runs a side once, each time afresh, and gives its figures: the same tests in the same order each time.
-using SideRun = std::function<Result<std::vector<Figure>>()>;
+/// Fails where the limit is over before.
+using SideRun = std::function<Result<std::vector<Figure>>(const TimeLimit&)>;
 
 /// Neighbouring runs of both sides, and the read roof (GB/s) before, between and after them.
 struct AbPair {
@@ -47,14 +49,25 @@ struct AbTest {
 struct AbReport {
   std::vector<AbPair> pairs;  ///< all of them
   std::vector<AbTest> tests;
+  bool out_of_time = false;  ///< whether there was no time for all pairs that were asked for
 
   int dropped() const;
 };
 
-/// Runs pairs until `pairs` of them, at least one, are kept, but not more than twice as many. A begins the
-/// first of them, B the second, and so on, so that what drifts evenly favours neither. `progress` is called
-/// after each side, with what is kept. Fails where a side does, or where the sides' tests are not the same.
-Result<AbReport> measure_pairs(const SideRun& a, const SideRun& b, int pairs,
-                               const std::function<double()>& read_roof, const Progress& progress);
+/// How pairs are run, and who is told of it.
+struct AbOptions {
+  int pairs = 10;                     ///< to be kept
+  std::function<double()> read_roof;  ///< GB/s
+  Progress progress;                  ///< called after each side, with what is kept
+  /// Called after the first pair: in how many seconds all are done at most, from the start.
+  std::function<void(double seconds)> tell_time;
+  Clock now = steady_seconds;
+};
+
+/// Runs pairs until `options.pairs` of them are kept, but not more than twice as many, nor longer than
+/// twice as many take that are like the first one (or 2 seconds); what is not finished then does not count. A
+/// begins the first of them, B the second, and so on, so that what drifts evenly favours neither. Fails where
+/// a side does, or where the sides' tests are not the same.
+Result<AbReport> measure_pairs(const SideRun& a, const SideRun& b, const AbOptions& options);
 
 }  // namespace eider::bench

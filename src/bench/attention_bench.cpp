@@ -105,12 +105,13 @@ class AttentionLayer {
 };
 
 Result<AttentionResult> measure(const AttentionSetup& setup, const AttentionCase& attention, int samples,
-                                const Roof& roof) {
+                                const Roof& roof, const TimeLimit& limit) {
   EIDER_TRY(const std::unique_ptr<AttentionLayer> layer, AttentionLayer::create(setup, attention));
   AttentionResult result{.attention = attention, .isa = setup.isa, .threads = setup.threads, .roof = roof};
   layer->run(1);
   const auto steps = static_cast<std::int64_t>(std::ceil(kSampleSeconds / layer->run(1)));
-  for (int i = 0; i < samples; ++i) result.layers_s.add(static_cast<double>(steps) / layer->run(steps));
+  for (int i = 0; i == 0 || (i < samples && !limit.over()); ++i)
+    result.layers_s.add(static_cast<double>(steps) / layer->run(steps));
   result.fraction_of_roof = share_of_roof(attention.work(), 1 / result.layers_s.median(), roof).nearest();
   return result;
 }
@@ -135,10 +136,11 @@ double AttentionResult::gop_s() const {
 Result<std::vector<AttentionResult>> measure_attention(const AttentionSetup& setup,
                                                        const std::vector<AttentionCase>& cases, int samples,
                                                        const std::function<Roof()>& read_roof,
-                                                       const Progress& progress) {
+                                                       const Progress& progress, const TimeLimit& limit) {
   std::vector<AttentionResult> results;
   for (const AttentionCase& attention : cases) {
-    EIDER_TRY(AttentionResult result, measure(setup, attention, samples, read_roof()));
+    if (limit.over()) break;
+    EIDER_TRY(AttentionResult result, measure(setup, attention, samples, read_roof(), limit));
     results.push_back(std::move(result));
     if (!progress(static_cast<std::int64_t>(results.size()), static_cast<std::int64_t>(cases.size())))
       return error("interrupted");

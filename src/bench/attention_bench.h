@@ -11,6 +11,7 @@
 #include "bench/progress.h"
 #include "bench/roof.h"
 #include "bench/samples.h"
+#include "bench/time_limit.h"
 #include "ops/backend.h"
 
 namespace eider::bench {
@@ -53,11 +54,11 @@ struct AttentionSetup {
   const PagedMemory& memory;
 };
 
-/// Each case `samples` times; `read_roof` is called before each, `progress` after it. Fails where the memory
-/// does not hold a context.
+/// Each case `samples` times; `read_roof` is called before each, `progress` after it. `limit` ends it as it
+/// does measure_kernels(). Fails where the memory does not hold a context.
 Result<std::vector<AttentionResult>> measure_attention(const AttentionSetup& setup,
                                                        const std::vector<AttentionCase>& cases, int samples,
                                                        const std::function<Roof()>& read_roof,
-                                                       const Progress& progress);
+                                                       const Progress& progress, const TimeLimit& limit = {});
 
 }  // namespace eider::bench

@@ -8,6 +8,7 @@
 
 #include "bench/median_interval.h"
 #include "bench/numbers.h"
+#include "text/json_text.h"
 
 namespace eider::bench {
 namespace {
@@ -53,7 +54,7 @@ Result<std::string> name_of(const Section& section, const ordered_json& row) {
     const auto found = row.find(key);
     if (found == row.end()) return error("a {} without \"{}\"", section.name, key);
     if (!name.empty()) name += ' ';
-    name += found->is_string() ? found->get<std::string>() : fmt::format("{} {}", key, found->dump());
+    name += found->is_string() ? found->get<std::string>() : fmt::format("{} {}", key, to_json_text(*found));
   }
   return name;
 }
@@ -133,8 +134,8 @@ std::vector<std::string> machine_warnings(const ordered_json& before, const orde
   for (const char* key : {"cpu", "l2_bytes", "l3_bytes", "huge_pages", "instruction_sets"}) {
     const ordered_json one = before.value(key, ordered_json()), other = after.value(key, ordered_json());
     if (one != other)
-      warnings.push_back(
-          fmt::format("the machines differ in {}: {} before, {} after", key, one.dump(), other.dump()));
+      warnings.push_back(fmt::format("the machines differ in {}: {} before, {} after", key, to_json_text(one),
+                                     to_json_text(other)));
   }
   return warnings;
 }

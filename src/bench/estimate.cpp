@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "bench/model_work.h"
-#include "format/all_formats.h"
 #include "format/storage_format.h"
 
 namespace eider::bench {
@@ -42,7 +42,10 @@ double most_seconds(const MachineOptions& options) {
 
 double most_seconds(const std::vector<KernelCase>& cases, int samples, const Roof& roof, double cold_bytes) {
   double seconds = 0;
+  std::optional<Format> before;
   for (const KernelCase& c : cases) {
+    if (c.format != before) seconds += kRoofSeconds;  // a format's first case has the roof read
+    before = c.format;
     Work work{.bytes = static_cast<double>(c.rows * format_row_bytes(c.format, c.columns))};
     const bool is_float =
         visit_format(c.format, []<class F>() { return F::kProduct == ProductRule::kFloat; });
@@ -50,7 +53,7 @@ double most_seconds(const std::vector<KernelCase>& cases, int samples, const Roo
     seconds += sampled_seconds(work, samples, roof);
     if (c.cold) seconds += cold_bytes / 1e9 / kFillRate;
   }
-  return seconds + kRoofSeconds * static_cast<double>(std::size(kAllFormats));
+  return seconds;
 }
 
 double most_seconds(const std::vector<AttentionCase>& cases, int samples, const Roof& roof,

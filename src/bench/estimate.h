@@ -1,4 +1,5 @@
-// Estimates: how long a measurement takes at most, told before it begins, so that nobody waits in the dark.
+// Estimates: how long a measurement takes at most, told before it begins, so that nobody waits in the dark,
+// and held by a TimeLimit.
 #pragma once
 
 #include <vector>

@@ -262,6 +262,7 @@ std::string ab_section(const AbSides& sides, const AbReport& report) {
 std::string html_report(const Results& results, const std::string& when) {
   std::string body = fmt::format("<h1>eider bench</h1>\n<p class=\"quiet\">{}, {}</p>\n",
                                  html_escape(results.host.cpu), html_escape(when));
+  for (const std::string& left : results.cut_short) body += fmt::format("<p>{}</p>\n", html_escape(left));
   if (!results.kernels.empty() || !results.attention.empty()) body += roofline(results);
   if (!results.kernels.empty()) body += html_table(kernel_table(results.kernels));
   if (!results.attention.empty()) body += html_table(attention_table(results.attention));

@@ -120,7 +120,7 @@ Result<std::vector<host::Matrix>> lay_out(const KernelSetup& setup, const Kernel
 }
 
 Result<KernelResult> measure(const KernelSetup& setup, const KernelCase& kernel, int samples,
-                             const Roof& roof) {
+                             const Roof& roof, const TimeLimit& limit) {
   const host::Kernels& kernels = setup.kernels;
   ThreadPool& pool = setup.pool;
   if (kernel.columns % format_block_elems(kernel.format) != 0)
@@ -146,7 +146,8 @@ Result<KernelResult> measure(const KernelSetup& setup, const KernelCase& kernel,
   multiply(1);
   const double seconds = seconds_of([&] { multiply(1); });
   const auto products = static_cast<std::int64_t>(std::ceil(kSampleSeconds / seconds));
-  result.products_s = sample_rate(samples, static_cast<double>(products), [&] { multiply(products); });
+  result.products_s = sample_rate(
+      samples, static_cast<double>(products), [&] { multiply(products); }, limit);
 
   const double one = 1 / result.products_s.median();
   const double operations = 2.0 * static_cast<double>(result.rows * kernel.columns * kernel.tokens);
@@ -172,12 +173,13 @@ double KernelResult::gop_s() const {
 Result<std::vector<KernelResult>> measure_kernels(const KernelSetup& setup,
                                                   const std::vector<KernelCase>& cases, int samples,
                                                   const std::function<Roof()>& read_roof,
-                                                  const Progress& progress) {
+                                                  const Progress& progress, const TimeLimit& limit) {
   std::vector<KernelResult> results;
   Roof roof;
   for (const KernelCase& kernel : cases) {
+    if (limit.over()) break;
     if (results.empty() || results.back().kernel.format != kernel.format) roof = read_roof();
-    EIDER_TRY(KernelResult result, measure(setup, kernel, samples, roof));
+    EIDER_TRY(KernelResult result, measure(setup, kernel, samples, roof, limit));
     results.push_back(std::move(result));
     if (!progress(static_cast<std::int64_t>(results.size()), static_cast<std::int64_t>(cases.size())))
       return error("interrupted");

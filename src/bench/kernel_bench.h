@@ -13,6 +13,7 @@
 #include "bench/progress.h"
 #include "bench/roof.h"
 #include "bench/samples.h"
+#include "bench/time_limit.h"
 
 namespace eider::bench {
 
@@ -49,11 +50,12 @@ struct KernelSetup {
   std::size_t cache_bytes;  ///< of one core's second-level cache
 };
 
-/// Each case `samples` times; `read_roof` is called when the format changes, `progress` after each case.
-/// Fails where columns are no multiple of the format's block, or the memory holds no copy.
+/// Each case `samples` times; `read_roof` is called when the format changes, `progress` after each case. When
+/// `limit` is over, the case of then has fewer samples, and those behind it have no result. Fails where
+/// columns are no multiple of the format's block, or the memory holds no copy.
 Result<std::vector<KernelResult>> measure_kernels(const KernelSetup& setup,
                                                   const std::vector<KernelCase>& cases, int samples,
                                                   const std::function<Roof()>& read_roof,
-                                                  const Progress& progress);
+                                                  const Progress& progress, const TimeLimit& limit = {});
 
 }  // namespace eider::bench

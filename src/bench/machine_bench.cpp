@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "base/function_ref.h"
 #include "bench/peaks.h"
 
 namespace eider::bench {
@@ -21,8 +22,8 @@ std::vector<int> thread_counts(int most) {
 class MachineBench {
  public:
   MachineBench(const Machine& machine, const HostInfo& host, const MachineOptions& options,
-               const Progress& progress)
-      : probes_(usable_probes(machine)), host_(host), options_(options), progress_(progress) {
+               const Progress& progress, const TimeLimit& limit)
+      : probes_(usable_probes(machine)), host_(host), options_(options), progress_(progress), limit_(limit) {
     for (const int count : thread_counts(options.threads))
       pools_.push_back(std::make_unique<ThreadPool>(count));
     const auto counts = static_cast<std::int64_t>(pools_.size());
@@ -32,34 +33,36 @@ class MachineBench {
   }
 
   Result<MachineReport> measure() {
-    for (const Pages pages : {Pages::kHuge, Pages::kSmall}) {
-      // Pages of 4 KiB take several times as long to be had.
-      const std::size_t bytes = pages == Pages::kHuge ? options_.cold_bytes : options_.cold_bytes / 2;
-      EIDER_TRY(const PagedMemory memory, PagedMemory::create(bytes, pages, *pools_.back()));
-      BandwidthProbe probe(*probes_.front(), memory, host_.l2_bytes);
-      for (const auto& pool : pools_) {
-        for (const Access access : kAccesses) {
-          measure_bandwidth(probe, access, true, pages, *pool);
-          EIDER_TRY_STATUS(step());
-          if (pages == Pages::kSmall) continue;
-          measure_bandwidth(probe, access, false, pages, *pool);
-          EIDER_TRY_STATUS(step());
-        }
-      }
-    }
+    for (const Pages pages : {Pages::kHuge, Pages::kSmall}) EIDER_TRY_STATUS(measure_memory(pages));
     for (const auto& pool : pools_) {
-      for (const Probes* probes : probes_) {
-        measure_peaks(*probes, *pool);
-        EIDER_TRY_STATUS(step());
-      }
-      report_.thread_costs.push_back(measure_thread_costs(*pool, options_.samples));
-      EIDER_TRY_STATUS(step());
+      for (const Probes* probes : probes_) EIDER_TRY_STATUS(step([&] { measure_peaks(*probes, *pool); }));
+      EIDER_TRY_STATUS(
+          step([&] { report_.thread_costs.push_back(measure_thread_costs(*pool, options_.samples)); }));
     }
     return std::move(report_);
   }
 
  private:
-  Status step() {
+  Status measure_memory(Pages pages) {
+    // Pages of 4 KiB take several times as long to be had.
+    const std::size_t bytes = pages == Pages::kHuge ? options_.cold_bytes : options_.cold_bytes / 2;
+    EIDER_TRY(const PagedMemory memory, PagedMemory::create(bytes, pages, *pools_.back()));
+    BandwidthProbe probe(*probes_.front(), memory, host_.l2_bytes);
+    for (const auto& pool : pools_)
+      for (const Access access : kAccesses)
+        for (const bool cold : {true, false}) {
+          if (pages == Pages::kSmall && !cold) continue;
+          EIDER_TRY_STATUS(step([&] { measure_bandwidth(probe, access, cold, pages, *pool); }));
+        }
+    return {};
+  }
+
+  /// One step, if there is time for it.
+  Status step(FunctionRef<void()> measure) {
+    if (limit_.over())
+      report_.complete = false;
+    else
+      measure();
     if (!progress_(++done_, total_)) return error("interrupted");
     return {};
   }
@@ -85,6 +88,7 @@ class MachineBench {
   const HostInfo& host_;
   const MachineOptions& options_;
   const Progress& progress_;
+  const TimeLimit& limit_;
   std::vector<std::unique_ptr<ThreadPool>> pools_;
   std::int64_t done_ = 0, total_ = 0;
   MachineReport report_;
@@ -93,8 +97,9 @@ class MachineBench {
 }  // namespace
 
 Result<MachineReport> measure_machine(const Machine& machine, const HostInfo& host,
-                                      const MachineOptions& options, const Progress& progress) {
-  return MachineBench(machine, host, options, progress).measure();
+                                      const MachineOptions& options, const Progress& progress,
+                                      const TimeLimit& limit) {
+  return MachineBench(machine, host, options, progress, limit).measure();
 }
 
 std::size_t default_cold_bytes(const Machine& machine, const HostInfo& host) {

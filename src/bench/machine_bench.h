@@ -10,6 +10,7 @@
 #include "bench/host_info.h"
 #include "bench/progress.h"
 #include "bench/thread_costs.h"
+#include "bench/time_limit.h"
 
 namespace eider::bench {
 
@@ -38,10 +39,12 @@ struct MachineReport {
   std::vector<Bandwidth> bandwidth;
   std::vector<Peak> peaks;
   std::vector<ThreadCosts> thread_costs;
+  bool complete = true;  ///< false: the time was over before all was measured
 };
 
 Result<MachineReport> measure_machine(const Machine& machine, const HostInfo& host,
-                                      const MachineOptions& options, const Progress& progress);
+                                      const MachineOptions& options, const Progress& progress,
+                                      const TimeLimit& limit = {});
 
 /// Memory for cold measurements where nobody asks for another size: four times the last-level cache, from 256
 /// MiB to 1 GiB, and no more than a quarter of what is free.

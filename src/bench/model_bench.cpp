@@ -23,32 +23,40 @@ std::vector<TokenId> random_tokens(std::int64_t count, std::int64_t vocab_size) 
 /// The tests of one engine.
 class ModelBench {
  public:
-  ModelBench(Engine& engine, const std::vector<ModelTest>& tests, int repetitions, const Progress& progress)
-      : engine_(engine), repetitions_(repetitions), progress_(progress) {
+  ModelBench(Engine& engine, const std::vector<ModelTest>& tests, int repetitions, const Progress& progress,
+             const TimeLimit& limit)
+      : engine_(engine), repetitions_(repetitions), progress_(progress), limit_(limit) {
     tokens_ = random_tokens(context_of(tests), engine.model().vocab_size);
     for (const ModelTest& test : tests) total_ += test.depth + (repetitions + 1) * test.tokens();
   }
 
-  /// Tokens a second of each repetition. The run before them, which is not counted, is the one whose logits
-  /// are hashed.
+  /// Tokens a second of each repetition that there was time for. The run before them, which is not counted,
+  /// is the one whose logits are hashed.
   Result<Samples> measure(const ModelTest& test, const std::function<Roof()>& read_roof, Roof& before,
                           std::uint64_t& logits_hash) {
     Session session = engine_.new_session();
-    EIDER_TRY_STATUS(fill(session, test.depth));
-    session.mark_prompt_end();
-    LogitsHash hash;
-    EIDER_TRY_STATUS(run(session, test, &hash));
-    logits_hash = hash.value();
-    if (read_roof) before = read_roof();
     Samples samples;
-    for (int i = 0; i < repetitions_; ++i) {
+    const auto warm_up = [&]() -> Status {
+      EIDER_TRY_STATUS(fill(session, test.depth));
+      session.mark_prompt_end();
+      LogitsHash hash;
+      EIDER_TRY_STATUS(run(session, test, &hash));
+      logits_hash = hash.value();
+      if (read_roof) before = read_roof();
+      return {};
+    };
+    const auto repeat = [&]() -> Status {
       session.rewind(test.depth);
       EIDER_TRY_STATUS(fill(session, test.depth));  // where windows made it go back further
       Status status;
       const double seconds = seconds_of([&] { status = run(session, test, nullptr); });
       EIDER_TRY_STATUS(status);
       samples.add(static_cast<double>(test.tokens()) / seconds);
-    }
+      return {};
+    };
+    Status status = warm_up();
+    for (int i = 0; status.ok() && i < repetitions_; ++i) status = repeat();
+    if (!status.ok() && !out_of_time_) return std::move(status).error();
     return samples;
   }
 
@@ -78,27 +86,30 @@ class ModelBench {
   Status fill(Session& session, std::int64_t length) {
     if (session.length() >= length) return {};
     const std::int64_t before = done_;
-    bool stopped = false;
+    Status go_on;
     EIDER_TRY_STATUS(
         engine_.prefill(session, tokens(session.length(), length), [&](std::int64_t done, std::int64_t) {
-          stopped = !advance(before + done - done_).ok();
-          return !stopped;
+          go_on = advance(before + done - done_);
+          return go_on.ok();
         }));
-    if (stopped) return error("interrupted");
-    return {};
+    return go_on;
   }
 
+  /// Between two steps: fails where the measurement is to end.
   Status advance(std::int64_t tokens) {
     done_ += tokens;
     if (!progress_(std::min(done_, total_), total_)) return error("interrupted");
-    return {};
+    out_of_time_ = limit_.over();
+    return out_of_time_ ? error("its time is over") : Status();
   }
 
   Engine& engine_;
   int repetitions_;
   const Progress& progress_;
+  const TimeLimit& limit_;
   std::vector<TokenId> tokens_;
   std::int64_t done_ = 0, total_ = 0;
+  bool out_of_time_ = false;
 };
 
 }  // namespace
@@ -117,14 +128,15 @@ std::int64_t context_of(const std::vector<ModelTest>& tests) {
 Result<std::vector<ModelResult>> measure_model(Engine& engine, const ModelRun& run,
                                                const std::vector<ModelTest>& tests, int repetitions,
                                                const std::function<Roof()>& read_roof,
-                                               const Progress& progress) {
+                                               const Progress& progress, const TimeLimit& limit) {
   const Plan& plan = engine.model().plan;
-  ModelBench bench(engine, tests, repetitions, progress);
+  ModelBench bench(engine, tests, repetitions, progress, limit);
   std::vector<ModelResult> results;
   for (const ModelTest& test : tests) {
     ModelResult result{.run = run, .test = test};
     Roof before;
     EIDER_TRY(result.tok_s, bench.measure(test, read_roof, before, result.logits_hash));
+    if (result.tok_s.values().empty()) break;
     if (read_roof) {
       const Roof after = read_roof();
       result.roof = Roof::between(before, after);

@@ -11,6 +11,7 @@
 #include "bench/progress.h"
 #include "bench/roof.h"
 #include "bench/samples.h"
+#include "bench/time_limit.h"
 #include "runtime/engine.h"
 
 namespace eider::bench {
@@ -55,10 +56,11 @@ std::int64_t context_of(const std::vector<ModelTest>& tests);
 
 /// Runs the tests in their order, each `repetitions` times after one run that is not counted, with token ids
 /// that are random and the same each time. `read_roof` is called before and after each test, if there is one;
-/// `progress` after each step.
+/// `progress` after each step. When `limit` is over, the test of then has the repetitions that it finished,
+/// and one without any has no result, nor have those behind it.
 Result<std::vector<ModelResult>> measure_model(Engine& engine, const ModelRun& run,
                                                const std::vector<ModelTest>& tests, int repetitions,
                                                const std::function<Roof()>& read_roof,
-                                               const Progress& progress);
+                                               const Progress& progress, const TimeLimit& limit = {});
 
 }  // namespace eider::bench

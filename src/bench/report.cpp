@@ -119,23 +119,30 @@ ordered_json machine_json(const HostInfo& host, const std::optional<MachineRepor
   return machine;
 }
 
+/// Adds how fast a kernel ran, and on what, to what it computed.
+template <class Result>
+ordered_json with_speed(ordered_json kernel, const Result& result) {
+  kernel.update(ordered_json{{"isa", result.isa},
+                             {"threads", result.threads},
+                             {"gb_s", rounded(result.gb_s())},
+                             {"gop_s", rounded(result.gop_s())},
+                             {"fraction_of_roof", rounded(result.fraction_of_roof)},
+                             {"roof", roof_json(result.roof)}});
+  return kernel;
+}
+
 ordered_json kernel_json(const std::vector<KernelResult>& results) {
   auto list = ordered_json::array();
   for (const KernelResult& result : results)
-    list.push_back({{"kernel", result.kernel.tokens == 1 ? "gemv" : "gemm"},
-                    {"format", format_name(result.kernel.format)},
-                    {"rows", result.rows},
-                    {"columns", result.kernel.columns},
-                    {"tokens", result.kernel.tokens},
-                    {"isa", result.isa},
-                    {"threads", result.threads},
-                    {"cache", result.kernel.cold ? "cold" : "hot"},
-                    {"gb_s", rounded(result.gb_s())},
-                    {"gweights_s", rounded(result.gweights_s())},
-                    {"gop_s", rounded(result.gop_s())},
-                    {"products_s", rounded_list(result.products_s.values())},
-                    {"fraction_of_roof", rounded(result.fraction_of_roof)},
-                    {"roof", roof_json(result.roof)}});
+    list.push_back(with_speed({{"kernel", result.kernel.tokens == 1 ? "gemv" : "gemm"},
+                               {"format", format_name(result.kernel.format)},
+                               {"rows", result.rows},
+                               {"columns", result.kernel.columns},
+                               {"tokens", result.kernel.tokens},
+                               {"cache", result.kernel.cold ? "cold" : "hot"},
+                               {"gweights_s", rounded(result.gweights_s())},
+                               {"products_s", rounded_list(result.products_s.values())}},
+                              result));
   return list;
 }
 
@@ -143,21 +150,16 @@ ordered_json attention_json(const std::vector<AttentionResult>& results) {
   auto list = ordered_json::array();
   for (const AttentionResult& result : results) {
     const AttentionCase& c = result.attention;
-    list.push_back({{"kernel", attention_name(c)},
-                    {"kv_type", kv_type_name(c.kv_type)},
-                    {"heads", c.shape.heads},
-                    {"kv_heads", c.shape.kv_heads},
-                    {"head_dim", c.shape.head_dim},
-                    {"tokens", c.tokens},
-                    {"position", c.position},
-                    {"isa", result.isa},
-                    {"threads", result.threads},
-                    {"cache", "cold"},
-                    {"gb_s", rounded(result.gb_s())},
-                    {"gop_s", rounded(result.gop_s())},
-                    {"layers_s", rounded_list(result.layers_s.values())},
-                    {"fraction_of_roof", rounded(result.fraction_of_roof)},
-                    {"roof", roof_json(result.roof)}});
+    list.push_back(with_speed({{"kernel", attention_name(c)},
+                               {"kv_type", kv_type_name(c.kv_type)},
+                               {"heads", c.shape.heads},
+                               {"kv_heads", c.shape.kv_heads},
+                               {"head_dim", c.shape.head_dim},
+                               {"tokens", c.tokens},
+                               {"position", c.position},
+                               {"cache", "cold"},
+                               {"layers_s", rounded_list(result.layers_s.values())}},
+                              result));
   }
   return list;
 }
@@ -284,6 +286,7 @@ ordered_json results_json(const Results& results) {
                        {"attention", attention_json(results.attention)},
                        {"models", model_json(results.models)}};
   if (results.ab) json["ab"] = ab_json(results.ab_sides, *results.ab);
+  if (!results.cut_short.empty()) json["cut_short"] = results.cut_short;
   return json;
 }
 

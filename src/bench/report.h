@@ -3,6 +3,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "bench/ab_report.h"
@@ -24,6 +25,7 @@ struct Results {
   std::vector<ModelResult> models;
   AbSides ab_sides;
   std::optional<AbReport> ab;
+  std::vector<std::string> cut_short;  ///< what there was no time for, a line each
 };
 
 Table host_table(const HostInfo& host);
@@ -32,8 +34,8 @@ Table kernel_table(const std::vector<KernelResult>& results);
 Table attention_table(const std::vector<AttentionResult>& results);
 Table model_table(const std::vector<ModelResult>& results);
 
-/// {"machine", "kernels", "attention", "models", and "ab" where sides were compared}. Numbers have at most
-/// five digits.
+/// {"machine", "kernels", "attention", "models", "ab" where sides were compared, and "cut_short" where the
+/// time was over}. Numbers have at most five digits.
 nlohmann::ordered_json results_json(const Results& results);
 
 }  // namespace eider::bench

@@ -1,7 +1,6 @@
 #include "bench/samples.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
 namespace eider::bench {
@@ -17,16 +16,15 @@ double Samples::quantile(double share) const {
 }
 
 double seconds_of(FunctionRef<void()> work) {
-  using Clock = std::chrono::steady_clock;
-  const Clock::time_point start = Clock::now();
+  const double start = steady_seconds();
   work();
-  return std::chrono::duration<double>(Clock::now() - start).count();
+  return steady_seconds() - start;
 }
 
-Samples sample_rate(int count, double amount, FunctionRef<void()> work) {
+Samples sample_rate(int count, double amount, FunctionRef<void()> work, const TimeLimit& limit) {
   work();
   Samples samples;
-  for (int i = 0; i < count; ++i) samples.add(amount / seconds_of(work));
+  for (int i = 0; i == 0 || (i < count && !limit.over()); ++i) samples.add(amount / seconds_of(work));
   return samples;
 }
 

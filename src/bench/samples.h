@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/function_ref.h"
+#include "bench/time_limit.h"
 
 namespace eider::bench {
 
@@ -30,7 +31,8 @@ class Samples {
 /// Seconds that `work` takes, once.
 double seconds_of(FunctionRef<void()> work);
 
-/// `amount` / seconds of each of `count` runs of `work`, after one that is not counted.
-Samples sample_rate(int count, double amount, FunctionRef<void()> work);
+/// `amount` / seconds of each of `count` runs of `work`, after one that is not counted; of fewer, but at
+/// least one, where `limit` is over before.
+Samples sample_rate(int count, double amount, FunctionRef<void()> work, const TimeLimit& limit = {});
 
 }  // namespace eider::bench

@@ -7,11 +7,12 @@
 #include <optional>
 
 #include "bench/model_bench.h"
+#include "text/json_text.h"
 
 namespace eider::bench {
 namespace {
 
-using nlohmann::json;
+using json = nlohmann::ordered_json;
 
 std::optional<double> number_of(const json& object, const char* key) {
   const auto found = object.find(key);
@@ -95,7 +96,7 @@ std::optional<double> last_rate(std::string_view text) {
 }  // namespace
 
 Result<std::vector<Figure>> parse_side_output(const std::string& out, std::string_view err) {
-  const json document = json::parse(out, nullptr, /*allow_exceptions=*/false);
+  const json document = parse_ordered_json(out);
   if (std::vector<Figure> figures = figures_of(document); !figures.empty()) return figures;
   if (const std::optional<double> rate = last_rate(out)) return std::vector{Figure{.tok_s = *rate}};
   if (const std::optional<double> rate = last_rate(err))

@@ -1,22 +1,19 @@
 // `eider bench`: measures the machine, kernels and whole models, and says how near they come to each other.
-#include <fmt/chrono.h>
-#include <fmt/ranges.h>
-
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cmath>
-#include <cstring>
 #include <ctime>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "backend/cpu/cpu_backend.h"
+#include "base/file.h"
 #include "bench/compare.h"
 #include "bench/estimate.h"
 #include "bench/host_info.h"
@@ -26,12 +23,14 @@
 #include "bench/model_bench.h"
 #include "bench/report.h"
 #include "format/all_formats.h"
+#include "text/json_text.h"
 #include "tools/bench_ab.h"
 #include "tools/bench_flags.h"
 #include "tools/commands.h"
 #include "tools/input.h"
 #include "tools/interrupt.h"
 #include "tools/loading.h"
+#include "tools/local_time.h"
 #include "tools/memory.h"
 #include "weights/synthetic.h"
 
@@ -46,21 +45,10 @@ struct Subject {
   std::optional<SyntheticSpec> synthetic;
 };
 
-/// Whether a report can be written there, without changing what is there.
-Status open_for_writing(const std::string& path) {
-  if (std::ofstream(path, std::ios::app)) return {};
-  return error("{}: cannot be written: {}", path, std::strerror(errno));
-}
-
-Status write_html(const Results& results, const std::string& path) {
-  const std::time_t now = std::time(nullptr);
-  std::tm local{};
-  localtime_r(&now, &local);
-  std::ofstream file(path, std::ios::binary);
-  file << html_report(results, fmt::format("{:%Y-%m-%d %H:%M}", local));
-  file.close();
-  if (!file) return error("{}: cannot be written: {}", path, std::strerror(errno));
-  return {};
+Status write_page(const Results& results, const File& file) {
+  const std::string page = html_report(results, local_time(std::time(nullptr)));
+  EIDER_TRY_STATUS(file.truncate(0));
+  return file.write(0, std::as_bytes(std::span(page)));
 }
 
 class Bench {
@@ -79,11 +67,14 @@ class Bench {
     const std::vector<Subject> subjects = list_subjects();
     if (flags_.write) return write(subjects.front());
     if (!flags_.compare.empty()) return compare_files();
-    if (flags_.html) EIDER_TRY_STATUS(open_for_writing(*flags_.html));  // a wrong path shows before the work
+    std::optional<File> page;
+    if (flags_.html) {
+      EIDER_TRY(page, File::open(*flags_.html, File::Mode::kCreate));  // a wrong path shows before the work
+    }
     Results results{.host = host_};
     EIDER_TRY_STATUS(ab_ ? compare_sides(results) : measure(subjects, results));
     EIDER_TRY_STATUS(show_json(results_json(results)));
-    if (flags_.html) EIDER_TRY_STATUS(write_html(results, *flags_.html));
+    if (page) EIDER_TRY_STATUS(write_page(results, *page));
     return kExitSuccess;
   }
 
@@ -114,7 +105,7 @@ class Bench {
     std::array<nlohmann::ordered_json, 2> results;
     for (std::size_t i = 0; i < results.size(); ++i) {
       EIDER_TRY(const std::string text, read_file(flags_.compare[i]));
-      results[i] = nlohmann::ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
+      results[i] = parse_ordered_json(text);
       if (results[i].is_discarded()) return error("{}: is not JSON", flags_.compare[i]);
     }
     EIDER_TRY(const Comparison comparison, compare_results(results[0], results[1]).context("--compare"));
@@ -136,6 +127,8 @@ class Bench {
               run_ab(
                   *ab_, static_cast<int>(flags_.pairs),
                   [&] { return measure_memory_read(memory, machine_, pool); }, terminal_, interrupt_));
+    if (results.ab->out_of_time)
+      tell_cut(results, fmt::format("{} of {} pairs were run", results.ab->pairs.size(), flags_.pairs));
     return show(ab_table(ab_->sides, *results.ab));
   }
 
@@ -143,22 +136,23 @@ class Bench {
   Status measure(const std::vector<Subject>& subjects, Results& results) {
     if (flags_.machine || (!flags_.kernels && subjects.empty())) {
       EIDER_TRY(results.machine, measure_machine());
+      if (!results.machine->complete) tell_cut(results, "not all speeds of the machine were measured");
       EIDER_TRY_STATUS(show(host_table(host_)));
       for (const Table& table : machine_tables(*results.machine)) EIDER_TRY_STATUS(show(table));
     }
-    if (flags_.kernels) EIDER_TRY_STATUS(measure_kernels(results.kernels, results.attention));
+    if (flags_.kernels) EIDER_TRY_STATUS(measure_kernels(results));
     if (!results.kernels.empty()) EIDER_TRY_STATUS(show(kernel_table(results.kernels)));
     if (!results.attention.empty()) EIDER_TRY_STATUS(show(attention_table(results.attention)));
-    for (const Subject& subject : subjects) EIDER_TRY_STATUS(measure(subject, results.models));
+    for (const Subject& subject : subjects) EIDER_TRY_STATUS(measure(subject, results));
     return subjects.empty() ? Status() : show(model_table(results.models));
   }
 
   Result<MachineReport> measure_machine() {
     const auto threads = static_cast<int>(std::ranges::max(threads_));
     const MachineOptions options{threads, static_cast<int>(flags_.repetitions), cold_bytes()};
-    tell_time("the machine", most_seconds(options));
+    const TimeLimit limit = announce("the machine", most_seconds(options));
     ProgressBar bar(terminal_, "machine");
-    return bench::measure_machine(machine_, host_, options, draw(bar));
+    return bench::measure_machine(machine_, host_, options, draw(bar), limit);
   }
 
   std::vector<KernelCase> product_cases() const {
@@ -184,37 +178,48 @@ class Bench {
     return cases;
   }
 
-  /// Products and attention, each with every number of threads and every instruction set.
-  Status measure_kernels(std::vector<KernelResult>& products, std::vector<AttentionResult>& attention) {
-    std::vector<std::string> isas = host_.isas;
-    if (flags_.engine.isa) isas = {*flags_.engine.isa};
-    const auto samples = static_cast<int>(flags_.repetitions);
+  /// Products and attention with every number of threads.
+  Status measure_kernels(Results& results) {
+    const std::string isa = flags_.engine.isa.value_or(host_.isas.front());
     for (const std::int64_t threads : threads_) {
       ThreadPool pool(static_cast<int>(threads));
+      EIDER_TRY(const std::unique_ptr<Backend> backend,
+                make_cpu_backend(pool, machine_, isa).context("--isa"));
       EIDER_TRY(const PagedMemory memory, PagedMemory::create(cold_bytes(), Pages::kHuge, pool));
-      for (const std::string& isa : isas) {
-        EIDER_TRY(const std::unique_ptr<Backend> backend,
-                  make_cpu_backend(pool, machine_, isa).context("--isa"));
-        const auto cold = static_cast<double>(memory.size());
-        const Roof roof = measure_roof(memory, machine_, isa, host_.l2_bytes, pool);
-        tell_time(fmt::format("kernels, {}", isa), most_seconds(product_cases(), samples, roof, cold) +
-                                                       most_seconds(attention_cases(), samples, roof, cold));
-        ProgressBar bar(terminal_, fmt::format("kernels, {}", isa));
-        EIDER_TRY(std::vector<KernelResult> some_products,
-                  bench::measure_kernels({*cpu_kernels(machine_, isa), pool, memory, host_.l2_bytes},
-                                         product_cases(), samples, read_roof(memory, isa, pool), draw(bar)));
-        std::ranges::move(some_products, std::back_inserter(products));
-        EIDER_TRY(std::vector<AttentionResult> some_attention,
-                  measure_attention({*backend, isa, pool.size(), memory}, attention_cases(), samples,
-                                    read_roof(memory, isa, pool), draw(bar)));
-        std::ranges::move(some_attention, std::back_inserter(attention));
-      }
+      EIDER_TRY_STATUS(measure_kernels(*backend, isa, pool, memory, results));
     }
     return {};
   }
 
+  Status measure_kernels(Backend& backend, const std::string& isa, ThreadPool& pool,
+                         const PagedMemory& memory, Results& results) {
+    const auto samples = static_cast<int>(flags_.repetitions);
+    const std::function<Roof()> roof = read_roof(memory, isa, pool);
+    const Roof now = roof();
+    const auto cold = static_cast<double>(memory.size());
+    const std::vector<KernelCase> products = product_cases();
+    const std::vector<AttentionCase> attention = attention_cases();
+    const TimeLimit limit =
+        announce(fmt::format("kernels, {}", isa),
+                 most_seconds(products, samples, now, cold) + most_seconds(attention, samples, now, cold));
+    ProgressBar bar(terminal_, fmt::format("kernels, {}", isa));
+    EIDER_TRY(std::vector<KernelResult> of_products,
+              bench::measure_kernels({*cpu_kernels(machine_, isa), pool, memory, host_.l2_bytes}, products,
+                                     samples, roof, draw(bar), limit));
+    EIDER_TRY(
+        std::vector<AttentionResult> of_attention,
+        measure_attention({backend, isa, pool.size(), memory}, attention, samples, roof, draw(bar), limit));
+    bar.erase();
+    const std::size_t wanted = products.size() + attention.size(),
+                      done = of_products.size() + of_attention.size();
+    if (done < wanted) tell_cut(results, fmt::format("{} of {} kernels were measured", done, wanted));
+    std::ranges::move(of_products, std::back_inserter(results.kernels));
+    std::ranges::move(of_attention, std::back_inserter(results.attention));
+    return {};
+  }
+
   /// Every number of threads and of rows of a step, each with an engine of its own.
-  Status measure(const Subject& subject, std::vector<ModelResult>& results) {
+  Status measure(const Subject& subject, Results& results) {
     for (const std::int64_t threads : threads_) {
       EngineFlags engine_flags = flags_.engine;
       engine_flags.threads = static_cast<int>(threads);
@@ -232,7 +237,7 @@ class Bench {
   }
 
   Status measure(const Subject& subject, const Compute& compute, std::int64_t batch,
-                 const std::function<Roof()>& roof, std::vector<ModelResult>& results) {
+                 const std::function<Roof()>& roof, Results& results) {
     EIDER_TRY(Model model, open(subject, *compute.pool));
     ModelRun run{.model = subject.synthetic ? model.checkpoint->path()
                                             : std::filesystem::path(subject.path).filename().string(),
@@ -255,18 +260,25 @@ class Bench {
 
     EIDER_TRY(const std::unique_ptr<Engine> engine, load_engine(std::move(model), *compute.backend, options,
                                                                 flags_.engine.cache, terminal_, interrupt_));
-    finish_cache(*engine, terminal_, interrupt_);  // writing would disturb what is measured
+    // The check and the writing would disturb what is measured.
+    EIDER_TRY_STATUS(finish_cache(*engine, terminal_, interrupt_));
+    const auto repetitions = static_cast<int>(flags_.repetitions);
+    TimeLimit limit;
     if (roof && flags_.engine.backend != "reference")
-      tell_time(run.model, most_seconds(engine->model().plan, options.kv_type, tests,
-                                        static_cast<int>(flags_.repetitions), roof()));
+      limit = announce(run.model,
+                       most_seconds(engine->model().plan, options.kv_type, tests, repetitions, roof()));
     ProgressBar bar(terminal_, run.model);
     EIDER_TRY(std::vector<ModelResult> measured,
-              measure_model(*engine, run, tests, static_cast<int>(flags_.repetitions), roof, draw(bar))
-                  .context(run.model));
+              measure_model(*engine, run, tests, repetitions, roof, draw(bar), limit).context(run.model));
     bar.erase();
+    for (const ModelTest& test : std::span(tests).subspan(measured.size()))
+      tell_cut(results, fmt::format("{} {} was not measured", run.model, test.name()));
     for (ModelResult& result : measured) {
+      if (const std::size_t done = result.tok_s.values().size(); std::cmp_less(done, repetitions))
+        tell_cut(results, fmt::format("{} {} was repeated {} of {} times", run.model, result.test.name(),
+                                      done, repetitions));
       warn_of_change(result);
-      results.push_back(std::move(result));
+      results.models.push_back(std::move(result));
     }
     return {};
   }
@@ -278,10 +290,17 @@ class Bench {
     return load_model(std::move(checkpoint)).context(synthetic.name());
   }
 
-  /// What takes a moment only is not announced.
-  void tell_time(const std::string& what, double seconds) const {
+  /// Says how long something takes at most, unless that is a moment. The limit makes it true.
+  TimeLimit announce(const std::string& what, double seconds) const {
     constexpr double kWorthTelling = 10;
-    if (seconds >= kWorthTelling) terminal_.note(fmt::format("{}: at most about {:.0f} s", what, seconds));
+    if (seconds >= kWorthTelling) terminal_.note(fmt::format("{}: at most {:.0f} s", what, seconds));
+    return TimeLimit(std::max(seconds, kWorthTelling));
+  }
+
+  /// Tells at once, and in the report, what the limit left.
+  void tell_cut(Results& results, const std::string& what) const {
+    results.cut_short.push_back("the time was over: " + what);
+    terminal_.warning(results.cut_short.back());
   }
 
   void warn_of_change(const ModelResult& result) const {
@@ -311,10 +330,7 @@ class Bench {
   }
 
   Status show_json(const nlohmann::ordered_json& json) const {
-    using nlohmann::ordered_json;
-    // Paths and commands may be of any bytes; JSON may not.
-    return flags_.json ? write_stdout(json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n")
-                       : Status();
+    return flags_.json ? write_stdout(to_json_text(json, 2) + "\n") : Status();
   }
 
   const BenchFlags& flags_;
@@ -326,19 +342,42 @@ class Bench {
   std::vector<std::int64_t> threads_;
 };
 
+constexpr const char* kExamples =
+    R"(A prompt of 512 tokens is the test pp512, 128 decoded tokens are tg128, as in llama-bench. "roof" is the
+share of what the machine can do, measured beside each test: of its read bandwidth in decoding, of its
+int8 or fp32 peak (as the weights' format multiplies) in prompts. Figures are medians, ± half the distance
+of the quartiles. MB/token: weights, keys and values that one decoded token reads.
+
+Examples:
+  eider bench                                                  the machine's bandwidth, peaks and barriers
+  eider bench -m model.gguf                                    pp512 and tg128
+  eider bench -m a.gguf -m b.gguf -p 512 -n 128 -d 0,4096 -t 1,2 -o md
+  eider bench --synthetic qwen3-30b-a3b --layers 4 --format q4_k,q8_0
+  eider bench --synthetic qwen3-4b --format q4_k --write qwen3-4b.gguf && llama-bench -m qwen3-4b.gguf
+  eider bench --kernels --format q4_k,q8_0 --tokens 1,64 --shapes 9728x2560
+  eider bench --machine --kernels -m model.gguf --json         everything, for programs
+  eider bench -m model.gguf --ab "-t 1" "-t 2"                 which is faster, and how sure that is
+  eider bench --ab "-m model.gguf -p 0" "cmd:llama-bench -m model.gguf -p 0 -r 3 -o json"
+  eider bench --compare monday.json tuesday.json
+  eider bench --machine --kernels -m model.gguf -d 0,1024,4096 --html report.html)";
+
 }  // namespace
 
 void add_bench_command(CLI::App& program, Action& action) {
-  CLI::App* command = program.add_subcommand(
-      "bench", "Measures this machine, kernels and models, and how near they come to its limits");
   const auto flags = std::make_shared<BenchFlags>();
-  add_bench_flags(*command, *flags);
-  command->callback([command, flags, &action] {
-    check_bench_flags(*flags);
+  const auto choose = [flags, &action]() -> Status {
+    EIDER_TRY_STATUS(check_bench_flags(*flags));
     std::optional<AbCommands> ab;
-    if (!flags->ab.empty()) ab = ab_commands(*command, flags->ab);
+    if (!flags->ab.empty()) {
+      EIDER_TRY(ab, ab_commands(*flags));
+    }
     action = [flags, ab](const Terminal& terminal) { return Bench(*flags, ab, terminal).run(); };
-  });
+    return {};
+  };
+  CLI::App& command = add_command(
+      program, "bench", "Measures this machine, kernels and models, and how near they come to its limits",
+      kExamples, choose);
+  add_bench_flags(command, *flags);
 }
 
 }  // namespace eider

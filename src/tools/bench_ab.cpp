@@ -1,11 +1,8 @@
 #include "tools/bench_ab.h"
 
-#include <fmt/ranges.h>
 #include <wordexp.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <chrono>
 #include <set>
 
 #include "tools/subprocess.h"
@@ -20,69 +17,40 @@ constexpr std::string_view kCommandPrefix = "cmd:";
 const std::set<std::string> kNotOfASide = {"--ab",   "--pairs",   "--output",  "--json",
                                            "--html", "--no-roof", "--cold-mib"};
 
-[[noreturn]] void refuse(const std::string& message) {
-  throw CLI::ValidationError("--ab", message);
-}
-
 /// Words as a shell makes them of `text`: quotes, ~ and variables, but no commands.
-std::vector<std::string> split_words(const std::string& text) {
+Result<std::vector<std::string>> split_words(const std::string& text) {
   wordexp_t expansion{};
   if (wordexp(text.c_str(), &expansion, WRDE_NOCMD) != 0)
-    refuse(fmt::format("'{}': quotes do not match, or a character such as | or ; is not quoted", text));
+    return error("quotes do not match, or a character such as | or ; is not quoted");
   std::vector<std::string> words(expansion.we_wordv, expansion.we_wordv + expansion.we_wordc);
   wordfree(&expansion);
   return words;
 }
 
-/// The flags that `command` was given and `keep` wants, as words of a command line.
-template <class Keep>
-std::vector<std::string> given_flags(const CLI::App& command, Keep keep) {
-  std::vector<std::string> words;
-  for (const CLI::Option* option : command.get_options()) {
-    if (option->count() == 0 || option->get_lnames().empty()) continue;
-    const std::string name = "--" + option->get_lnames().front();
-    if (!keep(name)) continue;
-    if (option->get_items_expected_max() == 0)
-      words.push_back(name);
-    else
-      for (const std::string& value : option->results()) words.push_back(name + "=" + value);
-  }
-  return words;
+bool has(const std::vector<GivenFlag>& flags, const std::string& name) {
+  return std::ranges::find(flags, name, &GivenFlag::name) != flags.end();
 }
 
-std::vector<std::string> side_command(const CLI::App& command, const std::string& side) {
-  if (side.starts_with(kCommandPrefix)) return {"/bin/sh", "-c", side.substr(kCommandPrefix.size())};
-  CLI::App parser("bench");
-  BenchFlags flags;
-  add_bench_flags(parser, flags);
-  std::vector<std::string> words = split_words(side);
-  std::ranges::transform(words, words.begin(), spell_out_flag);
-  std::ranges::reverse(words);  // CLI11 takes them from the back
-  try {
-    parser.parse(words);
-  } catch (const CLI::ParseError& problem) {
-    refuse(fmt::format("'{}': {}", side, problem.what()));
-  }
-  const auto given = [](const CLI::App& app, const std::string& name) {
-    return app.get_option(name)->count() > 0;
-  };
+Result<std::vector<std::string>> side_command(const std::vector<GivenFlag>& common, const std::string& side) {
+  if (side.starts_with(kCommandPrefix))
+    return std::vector<std::string>{"/bin/sh", "-c", side.substr(kCommandPrefix.size())};
+  EIDER_TRY(std::vector<std::string> words, split_words(side));
+  EIDER_TRY(const std::vector<GivenFlag> own, parse_bench_words(std::move(words)));
   for (const std::string name :
        {"--machine", "--kernels", "--write", "--ab", "--pairs", "--compare", "--output", "--json"})
-    if (given(parser, name)) refuse(fmt::format("'{}': {} is not for a side", side, name));
-  const auto given_by_either = [&](const std::string& name) {
-    return given(parser, name) || given(command, name);
-  };
-  if (!given_by_either("--model") && !given_by_either("--synthetic"))
-    refuse(fmt::format("'{}': a side needs a model: -m or --synthetic", side));
+    if (has(own, name)) return error("{} is not for a side", name);
+  const auto either_has = [&](const std::string& name) { return has(own, name) || has(common, name); };
+  if (!either_has("--model") && !either_has("--synthetic"))
+    return error("a side needs a model: -m or --synthetic");
 
   std::vector<std::string> process = {"/proc/self/exe", "bench"};
-  const auto add = [&](const std::vector<std::string>& more) {
-    process.insert(process.end(), more.begin(), more.end());
+  const auto add = [&](const GivenFlag& flag) {
+    process.insert(process.end(), flag.words.begin(), flag.words.end());
   };
-  add(given_flags(
-      command, [&](const std::string& name) { return !kNotOfASide.contains(name) && !given(parser, name); }));
-  add(given_flags(parser, [](const std::string&) { return true; }));
-  if (!given_by_either("--repetitions")) process.emplace_back("--repetitions=3");
+  for (const GivenFlag& flag : common)
+    if (!kNotOfASide.contains(flag.name) && !has(own, flag.name)) add(flag);
+  std::ranges::for_each(own, add);
+  if (!either_has("--repetitions")) process.emplace_back("--repetitions=3");
   process.emplace_back("--no-roof");  // it is measured here, between the runs
   process.emplace_back("--json");
   return process;
@@ -97,8 +65,8 @@ std::string last_line(std::string text) {
 }
 
 Result<std::vector<Figure>> run_side(const std::vector<std::string>& command, const std::string& side,
-                                     const InterruptGuard& interrupt) {
-  EIDER_TRY(const ProcessResult result, run_process(command, interrupt));
+                                     const InterruptGuard& interrupt, const TimeLimit& limit) {
+  EIDER_TRY(const ProcessResult result, run_process(command, interrupt, limit));
   if (result.exit_code != 0) {
     std::string reason = last_line(result.err.empty() ? result.out : result.err);
     if (reason.starts_with("error: ")) reason.erase(0, 7);
@@ -110,31 +78,34 @@ Result<std::vector<Figure>> run_side(const std::vector<std::string>& command, co
 
 }  // namespace
 
-AbCommands ab_commands(const CLI::App& command, const std::vector<std::string>& sides) {
-  return {{sides.front(), sides.back()},
-          side_command(command, sides.front()),
-          side_command(command, sides.back())};
+Result<AbCommands> ab_commands(const BenchFlags& flags) {
+  const std::vector<GivenFlag> common = flags.given();
+  AbCommands commands{.sides = {flags.ab.front(), flags.ab.back()}};
+  for (const auto& [side, command] :
+       {std::pair(&commands.sides.a, &commands.a), std::pair(&commands.sides.b, &commands.b)}) {
+    EIDER_TRY(*command, side_command(common, *side).context(fmt::format("--ab: '{}'", *side)));
+  }
+  return commands;
 }
 
 Result<AbReport> run_ab(const AbCommands& commands, int pairs, const std::function<double()>& read_roof,
                         const Terminal& terminal, const InterruptGuard& interrupt) {
-  using Clock = std::chrono::steady_clock;
-  const Clock::time_point start = Clock::now();
   ProgressBar bar(terminal, "A/B");
-  int sides_run = 0;
-  const Progress progress = [&](std::int64_t done, std::int64_t total) {
-    if (++sides_run == 2 && pairs > 1) {
-      const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-      bar.erase();
-      terminal.note(fmt::format("{} pairs take about {:.0f} s, at most twice that where pairs are dropped",
-                                pairs, seconds * pairs));
-    }
+  AbOptions options{.pairs = pairs, .read_roof = read_roof};
+  options.progress = [&](std::int64_t done, std::int64_t total) {
     bar.update(done, total);
     return !interrupt.interrupted();
   };
-  return measure_pairs([&] { return run_side(commands.a, commands.sides.a, interrupt); },
-                       [&] { return run_side(commands.b, commands.sides.b, interrupt); }, pairs, read_roof,
-                       progress);
+  options.tell_time = [&](double seconds) {
+    if (pairs == 1) return;
+    bar.erase();
+    terminal.note(
+        fmt::format("{} pairs: at most {:.0f} s, about half of that where none are dropped", pairs, seconds));
+  };
+  const AbSides& sides = commands.sides;
+  return measure_pairs(
+      [&](const TimeLimit& limit) { return run_side(commands.a, sides.a, interrupt, limit); },
+      [&](const TimeLimit& limit) { return run_side(commands.b, sides.b, interrupt, limit); }, options);
 }
 
 }  // namespace eider

@@ -1,7 +1,6 @@
 // `eider bench --ab`: what its sides are as processes, and their run.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
 #include <vector>
@@ -20,11 +19,11 @@ struct AbCommands {
   std::vector<std::string> a, b;
 };
 
-/// A side of flags becomes this program's own `bench`, with the flags of `command` that the side does not
-/// give itself. Throws a CLI::ValidationError where it is not one that measures models.
-AbCommands ab_commands(const CLI::App& command, const std::vector<std::string>& sides);
+/// The sides that `flags` ask for. One of flags becomes this program's own `bench`, with what else the
+/// command line gives and the side does not. Fails where it is not one that measures models.
+Result<AbCommands> ab_commands(const BenchFlags& flags);
 
-/// Runs the pairs behind a progress bar; tells after the first one how long they take.
+/// Runs the pairs behind a progress bar; tells after the first one how long they take at most.
 Result<bench::AbReport> run_ab(const AbCommands& commands, int pairs,
                                const std::function<double()>& read_roof, const Terminal& terminal,
                                const InterruptGuard& interrupt);

@@ -1,6 +1,5 @@
 #include "tools/bench_flags.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
 #include <charconv>
@@ -35,19 +34,20 @@ std::optional<std::int64_t> parse_integer(const std::string& text, std::int64_t 
 /// A flag that takes a list, "a,b", and may be given again; what is given stands in place of the default.
 /// `parse_item` appends to `list`, or says what is allowed.
 template <class Item, class Parse>
-CLI::Option* add_list_flag(CLI::App& command, const std::string& names, const std::string& type,
-                           std::vector<Item>& list, Parse parse_item, const std::string& help) {
+void add_list_flag(CLI::App& command, const std::string& names, const std::string& type,
+                   std::vector<Item>& list, Parse parse_item, const std::string& help,
+                   const std::string& group = kOptionsGroup) {
   const auto parse = [&list, parse_item, given = false](const std::string& text) mutable -> Status {
     if (!std::exchange(given, true)) list.clear();
     for (const std::string& item : split(text, ',')) EIDER_TRY_STATUS(parse_item(item, list));
     return {};
   };
-  return add_value_flag(command, names, type, parse, help)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  add_repeated_flag(command, names, type, parse, help, group);
 }
 
-CLI::Option* add_integers_flag(CLI::App& command, const std::string& names, std::vector<std::int64_t>& list,
-                               std::int64_t low, std::int64_t high, const std::string& help) {
+void add_integers_flag(CLI::App& command, const std::string& names, std::vector<std::int64_t>& list,
+                       std::int64_t low, std::int64_t high, const std::string& help,
+                       const std::string& group) {
   const auto parse = [low, high](const std::string& text, std::vector<std::int64_t>& into) -> Status {
     const auto value = parse_integer(text, low, high);
     if (!value)
@@ -55,7 +55,7 @@ CLI::Option* add_integers_flag(CLI::App& command, const std::string& names, std:
     into.push_back(*value);
     return {};
   };
-  return add_list_flag(command, names, "N,...", list, parse, help);
+  add_list_flag(command, names, "N,...", list, parse, help, group);
 }
 
 std::string lower(std::string text) {
@@ -122,75 +122,42 @@ Status parse_output(const std::string& text, BenchFlags& flags) {
 }
 
 void add_model_flags(CLI::App& command, BenchFlags& flags) {
-  command.add_option("-m,--model", flags.models, "A model file or directory; may be given again")
-      ->type_name("PATH")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->group(kModels);
+  const auto add_model = [&flags](const std::string& path) -> Status {
+    flags.models.push_back(path);
+    return {};
+  };
+  add_repeated_flag(command, "-m,--model", "PATH", add_model, "A model file or directory; may be given again",
+                    kModels);
   add_list_flag(command, "--synthetic", "SHAPE,...", flags.synthetic, parse_shape,
-                "A model of random weights at the shape of " + model_shape_names())
-      ->group(kModels);
+                "A model of random weights at the shape of " + model_shape_names(), kModels);
   add_integer_flag(
       command, "--layers", [&flags](std::int64_t n) { flags.layers = n; }, 1, 4096,
-      "Only the first N layers of synthetic models [all]")
-      ->group(kModels);
+      "Only the first N layers of synthetic models [all]", kModels);
   add_integer_flag(
       command, "--seed", [&flags](std::int64_t n) { flags.seed = static_cast<std::uint64_t>(n); }, 0,
-      std::int64_t{1} << 31, "Of synthetic weights; the same seed makes the same bytes [1]")
-      ->group(kModels);
+      std::int64_t{1} << 31, "Of synthetic weights; the same seed makes the same bytes [1]", kModels);
   add_text_flag(command, "--write", "FILE.gguf", flags.write,
-                "Writes the synthetic model for other programs instead of measuring it");
-  command.get_option("--write")->group(kModels);
+                "Writes the synthetic model for other programs instead of measuring it", kModels);
   add_integers_flag(command, "-p,--n-prompt", flags.prompts, 0, kMostTokens,
-                    "Prompts of so many tokens; 0: none [512]")
-      ->group(kModels);
+                    "Prompts of so many tokens; 0: none [512]", kModels);
   add_integers_flag(command, "-n,--n-gen", flags.generates, 0, kMostTokens,
-                    "So many tokens decoded one by one; 0: none [128]")
-      ->group(kModels);
+                    "So many tokens decoded one by one; 0: none [128]", kModels);
   add_integers_flag(command, "-d,--n-depth", flags.depths, 0, kMostTokens,
-                    "With so many tokens in the context before [0]")
-      ->group(kModels);
+                    "With so many tokens in the context before [0]", kModels);
 }
 
 void add_comparison_flags(CLI::App& command, BenchFlags& flags) {
   constexpr const char* kComparisons = "Comparisons";
-  command
-      .add_option("--ab", flags.ab,
-                  "Two sides in turn on the same work, as the ratio B / A: each the flags that it has beside "
-                  "the others given here, or cmd:COMMAND for another program")
-      ->type_name("A B")
-      ->type_size(2)  // expected(2) would take a second side of "-t 2" for a flag
-      ->expected(1)
-      ->group(kComparisons);
+  add_pair_flag(command, "--ab", "A B", flags.ab,
+                "Two sides in turn on the same work, as the ratio B / A: each the flags that it has beside "
+                "the others given here, or cmd:COMMAND for another program",
+                kComparisons);
   add_integer_flag(
       command, "--pairs", [&flags](std::int64_t n) { flags.pairs = n; }, 1, 1000,
-      "How often both sides of --ab are run [10]")
-      ->group(kComparisons);
-  command.add_option("--compare", flags.compare, "Two files that --json wrote, as the ratio NEW / OLD")
-      ->type_name("OLD NEW")
-      ->type_size(2)
-      ->expected(1)
-      ->group(kComparisons);
+      "How often both sides of --ab are run [10]", kComparisons);
+  add_pair_flag(command, "--compare", "OLD NEW", flags.compare,
+                "Two files that --json wrote, as the ratio NEW / OLD", kComparisons);
 }
-
-constexpr const char* kFooter =
-    R"(A prompt of 512 tokens is the test pp512, 128 decoded tokens are tg128, as in llama-bench. "roof" is the
-share of what the machine can do, measured beside each test: of its read bandwidth in decoding, of its
-int8 or fp32 peak (as the weights' format multiplies) in prompts. Figures are medians, ± half the distance
-of the quartiles. MB/token: weights, keys and values that one decoded token reads.
-
-Examples:
-  eider bench                                                  the machine's bandwidth, peaks and barriers
-  eider bench -m model.gguf                                    pp512 and tg128
-  eider bench -m a.gguf -m b.gguf -p 512 -n 128 -d 0,4096 -t 1,2 -o md
-  eider bench --synthetic qwen3-30b-a3b --layers 4 --format q4_k,q8_0
-  eider bench --synthetic qwen3-4b --format q4_k --write qwen3-4b.gguf && llama-bench -m qwen3-4b.gguf
-  eider bench --kernels --format q4_k,q8_0 --tokens 1,64 --shapes 9728x2560
-  eider bench --machine --kernels -m model.gguf --json         everything, for programs
-  eider bench -m model.gguf --ab "-t 1" "-t 2"                 which is faster, and how sure that is
-  eider bench --ab "-m model.gguf -p 0" "cmd:llama-bench -m model.gguf -p 0 -r 3 -o json"
-  eider bench --compare monday.json tuesday.json
-  eider bench --machine --kernels -m model.gguf -d 0,1024,4096 --html report.html)";
 
 }  // namespace
 
@@ -205,24 +172,23 @@ std::vector<bench::ModelTest> BenchFlags::tests() const {
   return tests;
 }
 
-void check_bench_flags(const BenchFlags& flags) {
-  const auto refuse = [](const char* flag, const std::string& message) {
-    throw CLI::ValidationError(flag, message);
-  };
+Status check_bench_flags(const BenchFlags& flags) {
   const bool models = !flags.models.empty() || !flags.synthetic.empty();
   const bool measures_here = flags.machine || flags.kernels || (models && flags.ab.empty());
   if (flags.write && (flags.synthetic.size() != 1 || flags.formats.size() > 1))
-    refuse("--write", "needs --synthetic with one shape, and one --format");
+    return error("--write: needs --synthetic with one shape, and one --format");
   if (flags.write && (flags.machine || flags.kernels || !flags.models.empty() || !flags.ab.empty()))
-    refuse("--write", "measures nothing; write first, then measure the file");
+    return error("--write: measures nothing; write first, then measure the file");
   if (!flags.ab.empty() && measures_here)
-    refuse("--ab", "compares models only, without --machine and --kernels");
+    return error("--ab: compares models only, without --machine and --kernels");
   if (!flags.compare.empty() && (measures_here || flags.write || flags.html || !flags.ab.empty()))
-    refuse("--compare", "measures nothing: it reads two earlier results");
-  if (flags.write && flags.html) refuse("--html", "not with --write, which measures nothing");
-  if (models && flags.tests().empty()) refuse("--n-prompt", "with -p 0 and -n 0 there is nothing to measure");
+    return error("--compare: measures nothing: it reads two earlier results");
+  if (flags.write && flags.html) return error("--html: not with --write, which measures nothing");
+  if (models && flags.tests().empty())
+    return error("--n-prompt: with -p 0 and -n 0 there is nothing to measure");
   if (flags.layers > 0 && flags.synthetic.empty() && flags.ab.empty())
-    refuse("--layers", "only --synthetic models can be cut");
+    return error("--layers: only --synthetic models can be cut");
+  return {};
 }
 
 void add_bench_flags(CLI::App& command, BenchFlags& flags) {
@@ -234,43 +200,45 @@ void add_bench_flags(CLI::App& command, BenchFlags& flags) {
   flags.tokens = {1, 8, 64, 512};
   flags.shapes = {{9728, 2560}, {2560, 9728}};  // the feed-forward matrices of Qwen3-4B
 
-  command.add_flag("--machine", flags.machine, "Measures the machine itself (without other wishes: this)");
-  command.add_flag("--kernels", flags.kernels,
-                   "Measures products and attention by format, shape and instruction set");
+  add_switch(command, "--machine", flags.machine, "Measures the machine itself (without other wishes: this)");
+  add_switch(command, "--kernels", flags.kernels,
+             "Measures products and attention by format and shape, on one instruction set (--isa)");
   add_model_flags(command, flags);
   add_list_flag(command, "--format", "NAME,...", flags.formats, parse_format,
                 "Of synthetic models [q8_0] and kernels [all]: " + format_names());
   add_list_flag(command, "--shapes", "RxC,...", flags.shapes, parse_matrix,
-                "Rows and columns of weights [9728x2560,2560x9728]")
-      ->group(kKernels);
-  add_integers_flag(command, "--tokens", flags.tokens, 1, 4096, "Tokens multiplied at a time [1,8,64,512]")
-      ->group(kKernels);
+                "Rows and columns of weights [9728x2560,2560x9728]", kKernels);
+  add_integers_flag(command, "--tokens", flags.tokens, 1, 4096, "Tokens multiplied at a time [1,8,64,512]",
+                    kKernels);
   add_list_flag(command, "--heads", "H:KVxD,...", flags.heads, parse_heads,
-                "Query heads, KV heads and head_dim of attention [32:8x128; none where --format is given]")
-      ->group(kKernels);
+                "Query heads, KV heads and head_dim of attention [32:8x128; none where --format is given]",
+                kKernels);
   add_integer_flag(
       command, "-r,--repetitions", [&flags](std::int64_t n) { flags.repetitions = n; }, 1, 1000,
       "Samples of each figure [5; with --ab 3 of each run]");
   add_backend_flags(command, flags.engine);
   add_integers_flag(command, "-t,--threads", flags.threads, 1, kMaxThreads,
-                    "Threads [the physical cores that this process may use]")
-      ->group(kEngineGroup);
+                    "Threads [the physical cores that this process may use]", kEngineGroup);
   add_integers_flag(command, "--ubatch-size", flags.batches, 1, kMaxBatchTokens,
-                    "(-ub) Most prompt tokens computed at once [512]")
-      ->group(kEngineGroup);
+                    "(-ub) Most prompt tokens computed at once [512]", kEngineGroup);
   add_integer_flag(
       command, "--cold-mib",
       [&flags](std::int64_t n) { flags.cold_bytes = static_cast<std::size_t>(n) << 20; }, 8, kMostMib,
       "MiB that measurements of memory walk [4 times the last-level cache, 256 to 1024]");
-  command.add_flag("--no-roof", flags.no_roof, "Measures models without the roofs beside them: sooner done");
+  add_switch(command, "--no-roof", flags.no_roof,
+             "Measures models without the roofs beside them: sooner done");
   add_comparison_flags(command, flags);
   const auto output = [&flags](const std::string& text) { return parse_output(text, flags); };
   add_value_flag(command, "-o,--output", "STYLE", output, "text, md, csv or json [text]");
   add_text_flag(command, "--html", "FILE", flags.html,
                 "Also writes a page with pictures of what was measured");
-  command.add_flag_callback(
-      "--json", [&flags] { flags.json = true; }, "The same as -o json");
-  command.footer(kFooter);
+  add_switch(command, "--json", flags.json, "The same as -o json");
+  flags.given = [&command] { return given_flags(command); };
+}
+
+Result<std::vector<GivenFlag>> parse_bench_words(std::vector<std::string> words) {
+  BenchFlags flags;
+  return parse_words([&flags](CLI::App& parser) { add_bench_flags(parser, flags); }, std::move(words));
 }
 
 }  // namespace eider

@@ -1,8 +1,8 @@
 // The flags of `eider bench`.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -12,6 +12,7 @@
 #include "bench/model_bench.h"
 #include "bench/table.h"
 #include "format/format.h"
+#include "tools/cli_fwd.h"
 #include "tools/flags.h"
 #include "weights/synthetic_shapes.h"
 
@@ -48,12 +49,18 @@ struct BenchFlags {
 
   /// Prompts and generations at each depth, in the order that llama-bench has them.
   std::vector<bench::ModelTest> tests() const;
+
+  std::function<std::vector<GivenFlag>()>
+      given;  ///< which of them the command line has; of add_bench_flags()
 };
 
-/// Adds the flags, their help and its examples.
+/// Adds the flags and their help. `command` must outlive the use of `flags.given`.
 void add_bench_flags(CLI::App& command, BenchFlags& flags);
 
-/// Throws a CLI::ValidationError where flags contradict each other; CLI11 checks each by itself.
-void check_bench_flags(const BenchFlags& flags);
+/// What flags say together; CLI11 checks each by itself.
+Status check_bench_flags(const BenchFlags& flags);
+
+/// The flags that `words` give by themselves.
+Result<std::vector<GivenFlag>> parse_bench_words(std::vector<std::string> words);
 
 }  // namespace eider

@@ -1,6 +1,7 @@
 #include "tools/flags.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -101,6 +102,15 @@ CLI::Option* add_value_flag(CLI::App& command, const std::string& names, const s
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
 
+void add_pair_flag(CLI::App& command, const std::string& names, const std::string& type,
+                   std::vector<std::string>& values, const std::string& help, const std::string& group) {
+  command.add_option(names, values, help)
+      ->type_name(type)
+      ->type_size(2)  // expected(2) would take a second value such as "-t 2" for a flag
+      ->expected(1)
+      ->group(group);
+}
+
 void add_text_flag(CLI::App& command, const std::string& names, const std::string& type,
                    std::optional<std::string>& value, const std::string& help, const std::string& group) {
   const auto store = [&value](const std::string& text) -> Status {
@@ -124,14 +134,43 @@ void add_switch(CLI::App& command, const std::string& names, bool& on, const std
 
 CLI::Option* add_integer_flag(CLI::App& command, const std::string& names,
                               std::function<void(std::int64_t)> store, std::int64_t low, std::int64_t high,
-                              const std::string& help) {
+                              const std::string& help, const std::string& group) {
   const auto parse = [store = std::move(store), low, high](const std::string& text) -> Status {
     const auto number = parse_number<std::int64_t>(text);
     if (!number || *number < low || *number > high) return error("an integer from {} to {}", low, high);
     store(*number);
     return {};
   };
-  return add_value_flag(command, names, "N", parse, help);
+  return add_value_flag(command, names, "N", parse, help, group);
+}
+
+std::vector<GivenFlag> given_flags(const CLI::App& command) {
+  std::vector<GivenFlag> given;
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->count() == 0 || option->get_lnames().empty()) continue;
+    const std::string name = "--" + option->get_lnames().front();
+    GivenFlag& flag = given.emplace_back();
+    flag.name = name;
+    if (option->get_items_expected_max() == 0)
+      flag.words.push_back(name);
+    else
+      for (const std::string& value : option->results()) flag.words.push_back(name + "=" + value);
+  }
+  return given;
+}
+
+Result<std::vector<GivenFlag>> parse_words(const std::function<void(CLI::App&)>& add_flags,
+                                           std::vector<std::string> words) {
+  CLI::App parser;
+  add_flags(parser);
+  std::transform(words.begin(), words.end(), words.begin(), spell_out_flag);
+  std::reverse(words.begin(), words.end());  // CLI11 takes them from the back
+  try {
+    parser.parse(std::move(words));
+  } catch (const CLI::ParseError& problem) {
+    return error("{}", problem.what());
+  }
+  return given_flags(parser);
 }
 
 CLI::App& add_command(CLI::App& program, const std::string& name, const std::string& description,

@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -93,6 +94,11 @@ void add_repeated_flag(CLI::App& command, const std::string& names, const std::s
                        std::function<Status(const std::string&)> parse, const std::string& help,
                        const std::string& group = kOptionsGroup);
 
+/// A flag that takes two values.
+void add_pair_flag(CLI::App& command, const std::string& names, const std::string& type,
+                   std::vector<std::string>& values, const std::string& help,
+                   const std::string& group = kOptionsGroup);
+
 /// A flag whose value may be any text.
 void add_text_flag(CLI::App& command, const std::string& names, const std::string& type,
                    std::optional<std::string>& value, const std::string& help,
@@ -105,7 +111,18 @@ void add_switch(CLI::App& command, const std::string& names, bool& on, const std
 /// A flag for an integer in low..high.
 CLI::Option* add_integer_flag(CLI::App& command, const std::string& names,
                               std::function<void(std::int64_t)> store, std::int64_t low, std::int64_t high,
-                              const std::string& help);
+                              const std::string& help, const std::string& group = kOptionsGroup);
+
+/// A flag of a command line by its long name, dashes included, and words that give it again.
+struct GivenFlag {
+  std::string name;
+  std::vector<std::string> words;
+};
+/// The flags that the command line gives `command`.
+std::vector<GivenFlag> given_flags(const CLI::App& command);
+/// The flags that `words` give by themselves, of those that `add_flags` adds.
+Result<std::vector<GivenFlag>> parse_words(const std::function<void(CLI::App&)>& add_flags,
+                                           std::vector<std::string> words);
 
 /// The flags of add_sampling_flags() and add_predict_flag() as settings of a running chat.
 struct Setting {

@@ -70,14 +70,16 @@ int spawn(const std::vector<std::string>& words, int out, int err, pid_t& child)
 }
 
 /// Reads both pipes until the last writer has closed them.
-Status collect(const Pipe& out, const Pipe& err, const InterruptGuard& interrupt, ProcessResult& result) {
+Status collect(const Pipe& out, const Pipe& err, const InterruptGuard& interrupt,
+               const bench::TimeLimit& limit, ProcessResult& result) {
   std::array<pollfd, 2> sources{pollfd{out.read_end(), POLLIN, 0}, pollfd{err.read_end(), POLLIN, 0}};
   const std::array<std::string*, 2> texts{&result.out, &result.err};
   std::array<char, 65536> piece;
   while (sources[0].fd >= 0 || sources[1].fd >= 0) {
-    constexpr int kMilliseconds = 100;  // how late Ctrl-C may be noticed
+    constexpr int kMilliseconds = 100;  // how late Ctrl-C and the limit may be noticed
     const int ready = poll(sources.data(), sources.size(), kMilliseconds);
     if (interrupt.interrupted()) return error("interrupted");
+    if (limit.over()) return error("its time is over");
     if (ready <= 0) continue;
     for (std::size_t i = 0; i < sources.size(); ++i) {
       if (sources[i].fd < 0 || sources[i].revents == 0) continue;
@@ -94,7 +96,8 @@ Status collect(const Pipe& out, const Pipe& err, const InterruptGuard& interrupt
 
 }  // namespace
 
-Result<ProcessResult> run_process(const std::vector<std::string>& words, const InterruptGuard& interrupt) {
+Result<ProcessResult> run_process(const std::vector<std::string>& words, const InterruptGuard& interrupt,
+                                  const bench::TimeLimit& limit) {
   Pipe out, err;
   if (!out.open() || !err.open()) return error("no pipe to be had: {}", std::strerror(errno));
   pid_t child = 0;
@@ -104,7 +107,7 @@ Result<ProcessResult> run_process(const std::vector<std::string>& words, const I
   err.close_write_end();
 
   ProcessResult result;
-  const Status collected = collect(out, err, interrupt, result);
+  const Status collected = collect(out, err, interrupt, limit, result);
   if (!collected.ok()) kill(-child, SIGKILL);
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "bench/time_limit.h"
 #include "tools/interrupt.h"
 
 namespace eider {
@@ -15,8 +16,9 @@ struct ProcessResult {
 };
 
 /// Runs `words` (words[0] is the program's path) with an empty stdin and in a process group of its own.
-/// Fails, and ends that group, at Ctrl-C ("interrupted") and where it writes more than 64 MiB; fails where it
-/// cannot be started.
-Result<ProcessResult> run_process(const std::vector<std::string>& words, const InterruptGuard& interrupt);
+/// Fails, and ends that group, at Ctrl-C ("interrupted"), when `limit` is over, and where it writes more than
+/// 64 MiB; fails where it cannot be started.
+Result<ProcessResult> run_process(const std::vector<std::string>& words, const InterruptGuard& interrupt,
+                                  const bench::TimeLimit& limit);
 
 }  // namespace eider

@@ -185,7 +185,7 @@ std::string decode(const Tokenizer& tokenizer, const std::vector<TokenId>& ids) 
 Result<std::string> convert_line(const TokenizeFlags& flags, const Tokenizer& tokenizer, const Json& value) {
   if (flags.decode) {
     EIDER_TRY(const auto ids, ids_of_json(value, tokenizer.vocabulary()));
-    return to_json_text(decode(tokenizer, ids)) + "\n";
+    return to_json_text(Json(decode(tokenizer, ids))) + "\n";
   }
   if (!value.is_string()) return error("expected a string");
   const auto ids = tokenizer.encode(value.get_ref<const std::string&>(), flags.encode_options());

@@ -35,6 +35,34 @@ TEST(Samples, MedianAndSpread) {
   EXPECT_EQ(Samples({1, 2, 3, 4, 1e9}).median(), 3);
 }
 
+/// A clock that goes on by a second each time it is looked at.
+Clock seconds_by_looks(double& now) {
+  return [&now] { return now++; };
+}
+
+TEST(TimeLimit, IsOverAtItsEnd) {
+  double now = 5;
+  const TimeLimit limit(3, [&] { return now; });
+  EXPECT_FALSE(limit.over());
+  now = 7.9;
+  EXPECT_FALSE(limit.over());
+  now = 8;
+  EXPECT_TRUE(limit.over());
+  EXPECT_FALSE(TimeLimit().over());
+  EXPECT_FALSE(TimeLimit(1e6).over());
+  EXPECT_TRUE(TimeLimit(-1).over());
+}
+
+TEST(Samples, AreFewerWhereTheTimeIsOver) {
+  int runs = 0;
+  const auto work = [&] { ++runs; };
+  EXPECT_EQ(sample_rate(5, 1, work).values().size(), 5U);
+  EXPECT_EQ(runs, 6);
+  double now = 0;
+  EXPECT_EQ(sample_rate(5, 1, work, TimeLimit(3, seconds_by_looks(now))).values().size(), 3U);
+  EXPECT_EQ(sample_rate(5, 1, work, TimeLimit(-1)).values().size(), 1U);
+}
+
 TEST(Table, IsWrittenInEveryStyle) {
   const Table table{"Figures", {{"name", false}, {"t/s"}}, {{"a, b", "1.0 ± 0.1"}, {"\"c\"", "20"}}};
   EXPECT_EQ(to_string(table, TableStyle::kText),
@@ -160,6 +188,18 @@ TEST(MachineBench, MeasuresEverythingOnce) {
   const auto stopped =
       measure_machine(machine, host, options, [](std::int64_t, std::int64_t) { return false; });
   EXPECT_EQ(stopped.error().message(), "interrupted");
+
+  double now = 0;
+  steps = 0;
+  const auto cut = measure_machine(
+      machine, host, options, [&](std::int64_t, std::int64_t) { return ++steps > 0; },
+      TimeLimit(3, seconds_by_looks(now)));
+  ASSERT_TRUE(cut.ok());
+  EXPECT_FALSE(cut->complete);
+  EXPECT_EQ(cut->bandwidth.size(), 2U * 4);
+  EXPECT_TRUE(cut->thread_costs.empty());
+  EXPECT_EQ(steps, announced);
+  EXPECT_TRUE(report->complete);
 }
 
 /// A loop that claims more operations than it has would beat the CPU's clock.
@@ -187,10 +227,10 @@ TEST(KernelBench, MeasuresEveryFormatHotAndCold) {
     return Roof{1, 1, 1, 1};
   };
   const auto results = measure_kernels(
-      {*cpu_kernels(machine, cpu_isas(machine).front()), pool, *memory, 16 << 10}, cases, 1, read_roof, kOn);
+      {*cpu_kernels(machine, cpu_isas(machine).front()), pool, *memory, 4 << 10}, cases, 1, read_roof, kOn);
   ASSERT_TRUE(results.ok()) << results.error().message();
   ASSERT_EQ(results->size(), cases.size());
-  EXPECT_EQ(readings, 11);
+  EXPECT_EQ(readings, std::ssize(kAllFormats));
   for (const KernelResult& result : *results) {
     EXPECT_EQ(result.rows, result.kernel.cold ? 70 : 64) << format_name(result.kernel.format);
     const double products = result.products_s.median();
@@ -200,8 +240,12 @@ TEST(KernelBench, MeasuresEveryFormatHotAndCold) {
     EXPECT_NEAR(result.gb_s() * 1e9 / products,
                 static_cast<double>(result.rows * format_row_bytes(result.kernel.format, 512)), 1);
   }
+  const TimeLimit over(-1);
+  EXPECT_TRUE(measure_kernels({*cpu_kernels(machine, cpu_isas(machine).front()), pool, *memory, 4 << 10},
+                              cases, 1, read_roof, kOn, over)
+                  ->empty());
   const KernelCase odd{Format::kQ4_K, 32, 100, 1, true};
-  const KernelSetup setup{*cpu_kernels(machine, cpu_isas(machine).front()), pool, *memory, 16 << 10};
+  const KernelSetup setup{*cpu_kernels(machine, cpu_isas(machine).front()), pool, *memory, 4 << 10};
   EXPECT_FALSE(measure_kernels(setup, {odd}, 1, read_roof, kOn).ok());
   const KernelCase large{Format::kF32, 4096, 1024, 1, true};
   EXPECT_FALSE(measure_kernels(setup, {large}, 1, read_roof, kOn).ok());
@@ -255,6 +299,8 @@ TEST(Estimates, GrowWithTheWork) {
   EXPECT_GT(of_model({{.prompt = 512, .depth = 512}}, 5), of_model({{.prompt = 512}}, 5));
   const KernelCase large{Format::kQ4_K, 9728, 2560, 512, true}, small{Format::kQ4_K, 256, 256, 1, false};
   EXPECT_GT(most_seconds({large}, 5, roof, 1e9), most_seconds({small}, 5, roof, 1e9) + 1);
+  EXPECT_NEAR(most_seconds({small, small, small}, 5, roof, 1e9),
+              0.5 + 3 * (most_seconds({small}, 5, roof, 1e9) - 0.5), 1e-9);
   EXPECT_GT(most_seconds(MachineOptions{8, 5, 1 << 30}), most_seconds(MachineOptions{1, 5, 1 << 30}));
 }
 
@@ -307,6 +353,21 @@ TEST(ModelBench, RunsEveryTestAtItsDepth) {
     const auto stopped = measure_model(*loaded.engine, {}, tests, 1, read_roof,
                                        [](std::int64_t, std::int64_t) { return false; });
     EXPECT_EQ(stopped.error().message(), "interrupted");
+
+    // The clock is looked at after each step: 2 of a prompt, for the 4 runs of the first test, then 3 for
+    // each of the second test's, of which the time ends the third.
+    double now = 0;
+    const auto cut = measure_model(*loaded.engine, {}, tests, 3, read_roof, kOn,
+                                   TimeLimit(4 * 2 + 2 * 3 + 2, seconds_by_looks(now)));
+    ASSERT_TRUE(cut.ok()) << cut.error().message();
+    ASSERT_EQ(cut->size(), 2U);
+    EXPECT_EQ((*cut)[0].tok_s.values().size(), 3U);
+    EXPECT_EQ((*cut)[1].tok_s.values().size(), 1U);
+    EXPECT_EQ((*cut)[1].logits_hash, decode.logits_hash);
+    double later = 0;
+    EXPECT_TRUE(
+        measure_model(*loaded.engine, {}, tests, 3, read_roof, kOn, TimeLimit(1, seconds_by_looks(later)))
+            ->empty());
   }
 }
 

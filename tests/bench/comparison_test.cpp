@@ -12,6 +12,7 @@
 #include "bench/compare.h"
 #include "bench/median_interval.h"
 #include "bench/side_output.h"
+#include "text/json_text.h"
 
 namespace eider::bench {
 namespace {
@@ -109,30 +110,35 @@ TEST(SideOutput, FindsTheLastRateInText) {
 
 /// A side whose runs give `rates` one after the other.
 SideRun side_of(std::vector<double> rates, std::string answer = "same") {
-  return [rates = std::move(rates), answer = std::move(answer), next = std::size_t{0}]() mutable {
+  return [rates = std::move(rates), answer = std::move(answer),
+          next = std::size_t{0}](const TimeLimit&) mutable {
     return Result<std::vector<Figure>>({{"m", "tg8", rates[next++ % rates.size()], answer}});
   };
 }
-std::function<double()> steady_roof() {
-  return [] { return 10.0; };
+double steady_roof() {
+  return 10;
+}
+AbOptions steadily(int pairs) {
+  return {.pairs = pairs, .read_roof = steady_roof, .progress = kOn, .now = [] { return 0.0; }};
 }
 
 TEST(Pairs, RatiosAreOfNeighboursAndBeginInTurn) {
   std::string order;
   const auto noted = [&](char name, SideRun run) -> SideRun {
-    return [&order, name, run = std::move(run)] {
+    return [&order, name, run = std::move(run)](const TimeLimit& limit) {
       order += name;
-      return run();
+      return run(limit);
     };
   };
   std::int64_t last = 0;
+  AbOptions options = steadily(6);
+  options.progress = [&](std::int64_t done, std::int64_t total) {
+    EXPECT_EQ(done, ++last);
+    EXPECT_EQ(total, 12);
+    return true;
+  };
   const auto report = measure_pairs(noted('a', side_of({10, 20, 40, 10, 10, 10})),
-                                    noted('b', side_of({11, 24, 52, 9, 12, 13})), 6, steady_roof(),
-                                    [&](std::int64_t done, std::int64_t total) {
-                                      EXPECT_EQ(done, ++last);
-                                      EXPECT_EQ(total, 12);
-                                      return true;
-                                    });
+                                    noted('b', side_of({11, 24, 52, 9, 12, 13})), options);
   ASSERT_TRUE(report.ok()) << report.error().message();
   EXPECT_EQ(order, "abbaabbaabba");
   ASSERT_EQ(report->tests.size(), 1U);
@@ -153,9 +159,9 @@ TEST(Pairs, AreDroppedWhereTheRoofMoved) {
   // Readings 0 to 2 are of the first pair, 2 to 4 of the second, 4 to 6 of the third.
   const std::vector<double> readings = {10, 10.5, 10.9, 10.9, 10.9, 9.5, 10.9};
   std::size_t next = 0;
-  const auto report = measure_pairs(
-      side_of({10}), side_of({20, 22, 1000, 24, 26, 28, 30}, "other"), 6,
-      [&] { return readings[std::min(next++, readings.size() - 1)]; }, kOn);
+  AbOptions options = steadily(6);
+  options.read_roof = [&] { return readings[std::min(next++, readings.size() - 1)]; };
+  const auto report = measure_pairs(side_of({10}), side_of({20, 22, 1000, 24, 26, 28, 30}, "other"), options);
   ASSERT_TRUE(report.ok());
   EXPECT_EQ(report->dropped(), 1);
   const AbTest& test = report->tests.front();
@@ -171,15 +177,16 @@ TEST(Pairs, AreDroppedWhereTheRoofMoved) {
   EXPECT_EQ(json["tests"][0]["coverage"], 0.96875);
 
   double roof = 1;
-  const auto none = measure_pairs(
-      side_of({10}), side_of({10}), 2, [&] { return roof *= 2; }, kOn);
+  options.pairs = 2;
+  options.read_roof = [&] { return roof *= 2; };
+  const auto none = measure_pairs(side_of({10}), side_of({10}), options);
   ASSERT_TRUE(none.ok());
   EXPECT_EQ(none->dropped(), 4);
   EXPECT_EQ(ab_table({"x", "y"}, *none).rows.front().back(), "no pair is left");
 }
 
 TEST(Pairs, TooFewTellNothing) {
-  const auto report = measure_pairs(side_of({10}), side_of({20}), 5, steady_roof(), kOn);
+  const auto report = measure_pairs(side_of({10}), side_of({20}), steadily(5));
   ASSERT_TRUE(report.ok());
   EXPECT_TRUE(ab_json({"x", "y"}, *report)["tests"][0]["low"].is_null());
   EXPECT_FALSE(report->tests.front().differs());
@@ -187,15 +194,48 @@ TEST(Pairs, TooFewTellNothing) {
 }
 
 TEST(Pairs, FailuresSayWhichSide) {
-  const SideRun failing = [] { return Result<std::vector<Figure>>(error("no such model")); };
-  EXPECT_EQ(measure_pairs(side_of({1}), failing, 2, steady_roof(), kOn).error().message(),
-            "B: no such model");
-  const SideRun other = [] { return Result<std::vector<Figure>>({{"m", "pp8", 1, ""}}); };
-  const std::string message = measure_pairs(side_of({1}), other, 2, steady_roof(), kOn).error().message();
+  const SideRun failing = [](const TimeLimit&) {
+    return Result<std::vector<Figure>>(error("no such model"));
+  };
+  EXPECT_EQ(measure_pairs(side_of({1}), failing, steadily(2)).error().message(), "B: no such model");
+  const SideRun other = [](const TimeLimit&) { return Result<std::vector<Figure>>({{"m", "pp8", 1, ""}}); };
+  const std::string message = measure_pairs(side_of({1}), other, steadily(2)).error().message();
   EXPECT_NE(message.find("A measured tg8, but B measured pp8"), std::string::npos) << message;
-  const auto stopped = measure_pairs(side_of({1}), side_of({1}), 2, steady_roof(),
-                                     [](std::int64_t, std::int64_t) { return false; });
-  EXPECT_EQ(stopped.error().message(), "interrupted");
+  AbOptions options = steadily(2);
+  options.progress = [](std::int64_t, std::int64_t) { return false; };
+  EXPECT_EQ(measure_pairs(side_of({1}), side_of({1}), options).error().message(), "interrupted");
+}
+
+/// A pair takes 2 s at first and 18 s from the third on, when something else has begun to run: of 6 pairs,
+/// which were said to take 24 s at most, the third ends at 22 s, and the fourth would at 40 s.
+TEST(Pairs, EndWhenTheyWereSaidTo) {
+  double now = 100, told = 0;
+  int runs = 0;
+  const SideRun side = [&](const TimeLimit& limit) -> Result<std::vector<Figure>> {
+    const double seconds = ++runs <= 4 ? 1 : 9;
+    for (double at = 0; at < seconds; at += 0.5) {
+      if (limit.over()) return error("its time is over");
+      now += 0.5;
+    }
+    return std::vector<Figure>{{"m", "tg8", 10, ""}};
+  };
+  AbOptions options = steadily(6);
+  options.now = [&] { return now; };
+  options.tell_time = [&](double seconds) { told += seconds; };
+  const auto report = measure_pairs(side, side, options);
+  ASSERT_TRUE(report.ok()) << report.error().message();
+  EXPECT_EQ(told, 24);
+  EXPECT_EQ(now, 124);
+  EXPECT_TRUE(report->out_of_time);
+  EXPECT_EQ(report->pairs.size(), 3U);
+  EXPECT_EQ(report->tests.front().ratios.size(), 3U);
+
+  runs = -100;  // never slow
+  now = 0;
+  const auto whole = measure_pairs(side, side, options);
+  ASSERT_TRUE(whole.ok());
+  EXPECT_FALSE(whole->out_of_time);
+  EXPECT_EQ(whole->pairs.size(), 6U);
 }
 
 ordered_json result_of(const std::vector<double>& samples, double roof = 20, const char* cpu = "C") {
@@ -266,7 +306,7 @@ TEST(Compare, RefusesWhatIsNoResult) {
   for (const char* bad :
        {"[]", "5", "{}", R"({"machine": 1})", R"({"machine": {}, "models": 5})",
         R"({"machine": {}, "models": [5]})", R"({"machine": {}, "models": [{"model": "m"}]})"})
-    EXPECT_FALSE(compare_results(good, ordered_json::parse(bad)).ok()) << bad;
+    EXPECT_FALSE(compare_results(good, parse_ordered_json(bad)).ok()) << bad;
   ordered_json no_samples = good;
   no_samples["models"][0]["samples"] = {"x", 0, -1};
   EXPECT_FALSE(compare_results(no_samples, good).ok());
