@@ -290,11 +290,13 @@ class Bench {
     return load_model(std::move(checkpoint)).context(synthetic.name());
   }
 
-  /// Says how long something takes at most, unless that is a moment. The limit makes it true.
+  /// Says how long something takes at most, and gives the limit that makes it true. What takes a moment only
+  /// is not announced and has no limit.
   TimeLimit announce(const std::string& what, double seconds) const {
     constexpr double kWorthTelling = 10;
-    if (seconds >= kWorthTelling) terminal_.note(fmt::format("{}: at most {:.0f} s", what, seconds));
-    return TimeLimit(std::max(seconds, kWorthTelling));
+    if (seconds < kWorthTelling) return {};
+    terminal_.note(fmt::format("{}: at most {:.0f} s", what, seconds));
+    return TimeLimit(seconds);
   }
 
   /// Tells at once, and in the report, what the limit left.

@@ -140,19 +140,20 @@ class BenchTest(CommandLineTest):
         return result["machine"]["instruction_sets"][0]
 
     def test_attention(self) -> None:
-        result = self.run_json("--kernels", "--heads", "4:2x32,3:1x16", "--isa", self.best_isa(), "--cold-mib", "64")
-        self.assertEqual(result["kernels"], [])
-        rows = result["attention"]
-        self.assertEqual([(row["heads"], row["kv_type"], row["tokens"], row["position"]) for row in rows],
-                         [(heads, kv, *step) for heads in (4, 3) for kv in ("F16", "F32")
-                          for step in ((1, 4096), (512, 0), (512, 4096))])
-        for row in rows:
-            keys = sum(row["position"] + 1 + token for token in range(row["tokens"]))
-            operations = 4 * row["heads"] * row["head_dim"] * keys
-            stored = 2 * row["kv_heads"] * row["head_dim"] * (row["position"] + row["tokens"])
-            stored *= 2 if row["kv_type"] == "F16" else 4
-            self.assertAlmostEqual(row["gop_s"] / row["gb_s"] / (operations / stored), 1, delta=1e-2)
-            self.assertGreater(row["fraction_of_roof"], 0)
+        for heads, kv_heads, head_dim in [(4, 2, 32), (3, 1, 16)]:
+            result = self.run_json("--kernels", "--heads", f"{heads}:{kv_heads}x{head_dim}", "-r", "1", "--cold-mib", "32")
+            self.assertEqual(result["kernels"], [])
+            rows = result["attention"]
+            self.assertEqual([(row["heads"], row["kv_type"], row["tokens"], row["position"]) for row in rows],
+                             [(heads, kv, *step) for kv in ("F16", "F32")
+                              for step in ((1, 4096), (512, 0), (512, 4096))])
+            for row in rows:
+                keys = sum(row["position"] + 1 + token for token in range(row["tokens"]))
+                operations = 4 * heads * head_dim * keys
+                stored = 2 * kv_heads * head_dim * (row["position"] + row["tokens"])
+                stored *= 2 if row["kv_type"] == "F16" else 4
+                self.assertAlmostEqual(row["gop_s"] / row["gb_s"] / (operations / stored), 1, delta=1e-2)
+                self.assertGreater(row["fraction_of_roof"], 0)
 
     def test_models_without_roof(self) -> None:
         for row in self.run_json("-m", self.model, *TESTS, "--no-roof")["models"]:
