@@ -220,6 +220,14 @@ constexpr int largest_code() {
   }
   return largest;
 }
+/// Whether codes are their own places in the table, so that there is nothing to look up.
+template <class F>
+constexpr bool codes_are_places() {
+  int place = 0;
+  for (const int value : PackedFormat<F>::kValues)
+    if (value != place++) return false;
+  return true;
+}
 /// Whether codes of a sub-block times 127 add up to 16 bits.
 template <class F>
 constexpr bool has_narrow_sub_blocks() {

@@ -73,11 +73,11 @@ template <class F>
 inline void open_units(const std::byte* packed, std::int64_t units, std::byte* opened) {
   using Layout = UnitLayout<F>;
   using To = OpenedLayout<F>;
-  constexpr bool kSigned = kTabledOffset<F> == kSignedOffset;
   std::int8_t values[16] = {};
   for (std::size_t i = 0; i < std::size(PackedFormat<F>::kValues); ++i)
-    values[i] = static_cast<std::int8_t>(PackedFormat<F>::kValues[i] + (kSigned ? 0 : kTabledOffset<F>));
-  const Codes table = kSigned ? prepare_signed(load_table(values)) : load_table(values);
+    values[i] =
+        static_cast<std::int8_t>(PackedFormat<F>::kValues[i] + (kTabledSigned<F> ? 0 : kTabledOffset<F>));
+  const Codes table = kTabledSigned<F> ? prepare_signed(load_table(values)) : load_table(values);
   for (std::int64_t unit = 0; unit < units; ++unit, packed += Layout::kBytes, opened += To::kBytes) {
     for (std::int64_t strip = 0; strip < Layout::kStrips; ++strip) {
       const std::byte* from = packed + strip * Layout::kStripBytes;
@@ -85,8 +85,8 @@ inline void open_units(const std::byte* packed, std::int64_t units, std::byte* o
       prefetch<true, Layout::kStripBytes>(from);
       for (std::int64_t row = 0; row < kRowTile; row += kLanes)
         unroll<8>([&](auto group) __attribute__((always_inline)) {
-          store_codes(to + group * kPlane + row * 4,
-                      lookup(table, code_places<F, decltype(group)::value>(from, row)));
+          const Codes places = code_places<F, decltype(group)::value>(from, row);
+          store_codes(to + group * kPlane + row * 4, codes_are_places<F>() ? places : lookup(table, places));
         });
     }
     prefetch<true, Layout::kBytes - Layout::kSubScales>(packed + Layout::kSubScales);

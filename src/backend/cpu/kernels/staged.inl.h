@@ -3,18 +3,18 @@
 // one opening serves several tokens.
 
 /// An opened unit, whatever the format; `offset` was added to its codes.
-template <class OpenedLayout, int offset>
+template <class OpenedLayout, int offset, bool is_signed>
 struct Staged : OpenedPlanes<OpenedLayout> {
   static constexpr UnitKind kKind = OpenedLayout::kProduct == ProductRule::kInteger256
                                         ? UnitKind::kSigned256
                                         : kUnitKind<OpenedLayout::kProduct>;
-  static constexpr bool kSigned = offset == kSignedOffset;
+  static constexpr bool kSigned = is_signed;
   static constexpr bool kHasMin = false;
-  static constexpr int kDotBits = offset == 16 ? 5 : offset == 32 ? 6 : offset == 64 ? 7 : 8;
+  static constexpr int kDotBits = is_signed ? 8 : offset <= 16 ? 5 : offset == 32 ? 6 : 7;
   static constexpr int kOffset = offset;
 };
 template <class F>
-using StagedFormat = Staged<OpenedLayout<F>, kTabledOffset<F>>;
+using StagedFormat = Staged<OpenedLayout<F>, kTabledOffset<F>, kTabledSigned<F>>;
 
 /// Where units of a tile come from.
 struct TileUnits {

@@ -4,13 +4,17 @@
 /// Opening a tile costs about as much as multiplying it with this many tokens.
 inline constexpr int kFewestForOpened = 16;
 
-/// What is added to a tabled format's codes: kSignedOffset, or where products of small unsigned codes are
-/// cheaper, the least power of two that leaves none below 0.
+/// What is added to a tabled format's codes: nothing where none is below 0, else kSignedOffset, or where
+/// products of small unsigned codes are cheaper, the least power of two that leaves none below 0.
 template <class F>
-inline constexpr int kTabledOffset = !kSmallCodesAreCheaper || largest_code<F>() > 63 ? kSignedOffset
-                                     : largest_code<F>() > 31                         ? 64
-                                     : largest_code<F>() > 15                         ? 32
-                                                                                      : 16;
+inline constexpr int kTabledOffset = codes_are_places<F>()                              ? 0
+                                     : !kSmallCodesAreCheaper || largest_code<F>() > 63 ? kSignedOffset
+                                     : largest_code<F>() > 31                           ? 64
+                                     : largest_code<F>() > 15                           ? 32
+                                                                                        : 16;
+/// Whether products take its codes as signed ones.
+template <class F>
+inline constexpr bool kTabledSigned = !codes_are_places<F>() && kTabledOffset<F> == kSignedOffset;
 
 /// How a unit is multiplied.
 enum class UnitKind : std::uint8_t {
