@@ -19,6 +19,7 @@
 #include "text/vocabulary.h"
 #include "weights/config.h"
 #include "weights/data_tensor.h"
+#include "weights/generation_config.h"
 
 namespace eider {
 
@@ -45,6 +46,9 @@ class Checkpoint {
   const Config& config() const { return config_; }
   /// The tokenizer's data; absent where the source has none (a directory without tokenizer.json).
   const std::optional<Vocabulary>& vocabulary() const { return vocabulary_; }
+
+  /// What a directory advises for sampling; empty for other sources.
+  const GenerationConfig& generation_config() const { return generation_config_; }
 
   /// Names as in published checkpoints, "model.layers.0.self_attn.q_proj.weight", experts as
   /// "model.layers.0.mlp.experts.3.gate_proj.weight"; llama3 divisors of GGUF files as "rope_freqs.weight".
@@ -88,6 +92,7 @@ class Checkpoint {
   std::string source_;
   Config config_;
   std::optional<Vocabulary> vocabulary_;
+  GenerationConfig generation_config_;
   std::map<std::string, TensorView, std::less<>> tensors_;
   std::map<std::string, DataTensor, std::less<>> data_tensors_;
   std::int64_t weight_bytes_ = 0;

@@ -45,7 +45,9 @@ Status CheckpointBuilder::add(TensorView tensor) {
 
 Status CheckpointBuilder::check_experts(const TensorView& fused) const {
   EIDER_TRY(const auto num_experts, config().integer("num_experts"));
-  if (fused.shape.rank() != 3 || fused.shape[0] != num_experts || num_experts > kMostExperts)
+  // Experts of no bytes would each take memory all the same.
+  if (fused.shape.rank() != 3 || fused.shape[0] != num_experts || num_experts > kMostExperts ||
+      fused.bytes() == 0)
     return error("tensor {}: shape {}, expected the matrices of {} experts", printable(fused.name),
                  fused.shape.text(), num_experts);
   return {};

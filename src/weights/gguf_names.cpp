@@ -64,11 +64,11 @@ constexpr GgufName kExperts[] = {
 };
 
 constexpr GgufArchitecture kArchitectures[] = {
-    {"llama", "llama", true, kRopeDivisors, kTwoNorms, kDense},
-    {"qwen2", "qwen2", false, {}, kTwoNorms, kDense},
-    {"qwen3", "qwen3", false, {}, kTwoNormsAndHeadNorms, kDense},
-    {"qwen3moe", "qwen3_moe", false, {}, kTwoNormsAndHeadNorms, kExperts},
-    {"gemma3", "gemma3_text", false, {}, kFourNormsAndHeadNorms, kDense},
+    {"llama", "llama", true, false, kRopeDivisors, kTwoNorms, kDense},
+    {"qwen2", "qwen2", false, false, {}, kTwoNorms, kDense},
+    {"qwen3", "qwen3", false, false, {}, kTwoNormsAndHeadNorms, kDense},
+    {"qwen3moe", "qwen3_moe", false, false, {}, kTwoNormsAndHeadNorms, kExperts},
+    {"gemma3", "gemma3_text", false, true, {}, kFourNormsAndHeadNorms, kDense},
 };
 
 /// Looks `name` up in the tables, in their order.
@@ -89,6 +89,11 @@ Error unknown_tensor(const GgufArchitecture& architecture, std::string_view gguf
 
 const GgufArchitecture* find_gguf_architecture(std::string_view name) {
   const auto* found = std::ranges::find(kArchitectures, name, &GgufArchitecture::name);
+  return found == std::end(kArchitectures) ? nullptr : found;
+}
+
+const GgufArchitecture* find_published_architecture(std::string_view model_type) {
+  const auto* found = std::ranges::find(kArchitectures, model_type, &GgufArchitecture::model_type);
   return found == std::end(kArchitectures) ? nullptr : found;
 }
 

@@ -1,5 +1,5 @@
 // What GGUF files call things, one table for each architecture: the published names of their tensors and what
-// must be done to their values. To add an architecture, add its table (docs/ADD_A_MODEL.md).
+// must be done to the values of either source. To add an architecture, add its table (docs/ADD_A_MODEL.md).
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,8 @@ struct GgufName {
 struct GgufArchitecture {
   std::string_view name;                  ///< general.architecture
   std::string_view model_type;            ///< of published configurations
-  bool permuted_rows;                     ///< q and k rows stand in interleaved rotary order
+  bool permuted_rows;                     ///< GGUF: q and k rows stand in interleaved rotary order
+  bool norms_lack_one;                    ///< published: norms multiply by 1 + w; GGUF has the sum
   std::span<const GgufName> whole_model;  ///< what it has besides embeddings, last norm and head
   std::span<const GgufName> layer_norms;
   std::span<const GgufName> feed_forward;
@@ -41,6 +42,8 @@ struct GgufArchitecture {
 
 /// Nothing for an architecture that eider does not know.
 const GgufArchitecture* find_gguf_architecture(std::string_view name);
+/// The one of a published model_type; nothing where that needs no table of its own.
+const GgufArchitecture* find_published_architecture(std::string_view model_type);
 /// "llama, qwen2, ..." for messages.
 std::string gguf_architecture_names();
 

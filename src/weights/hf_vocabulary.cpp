@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/mapped_file.h"
-#include "text/json_text.h"
+#include "weights/generation_config.h"
 #include "weights/json.h"
 #include "weights/tokenizer_json.h"
 
@@ -70,15 +70,19 @@ Result<std::optional<bool>> read_flag(const json& config, const char* key) {
   return std::optional<bool>(value->get<bool>());
 }
 
+/// BOS, EOS and padding, where neither the post-processor nor an earlier file said which they are.
+void apply_token_names(const json& config, Vocabulary& vocabulary) {
+  if (!vocabulary.bos) vocabulary.bos = named_token(config, "bos_token", vocabulary);
+  if (!vocabulary.eos) vocabulary.eos = named_token(config, "eos_token", vocabulary);
+  if (!vocabulary.padding) vocabulary.padding = named_token(config, "pad_token", vocabulary);
+}
+
 Status apply_tokenizer_config(const json& config, AddSpecialRule rule, Vocabulary& vocabulary) {
   const std::optional<TokenId> eos = named_token(config, "eos_token", vocabulary);
   if (eos && vocabulary.eos && vocabulary.eos != eos) {
     vocabulary.more_eos.push_back(*eos);  // the post-processor's is the one that is added
-  } else if (eos) {
-    vocabulary.eos = eos;
   }
-  if (!vocabulary.bos) vocabulary.bos = named_token(config, "bos_token", vocabulary);
-  vocabulary.padding = named_token(config, "pad_token", vocabulary);
+  apply_token_names(config, vocabulary);
   EIDER_TRY(vocabulary.chat_template, read_chat_template(config));
   if (rule == AddSpecialRule::kTokenizerConfig) {
     EIDER_TRY(const auto add_bos, read_flag(config, "add_bos_token"));
@@ -91,14 +95,26 @@ Status apply_tokenizer_config(const json& config, AddSpecialRule rule, Vocabular
   return {};
 }
 
-/// eos_token_id: an id or several.
-Status apply_generation_config(const json& config, Vocabulary& vocabulary) {
-  const auto value = config.find("eos_token_id");
-  if (value == config.end() || value->is_null()) return {};
-  for (const json& id : value->is_array() ? *value : json::array({*value})) {
-    if (!id.is_number_integer() || id < 0 || id >= vocabulary.tokens.size())
-      return error("eos_token_id: {} is not the id of a token", to_json_text(id));
-    vocabulary.more_eos.push_back(id.get<TokenId>());
+Status apply_generation_config(const GenerationConfig& config, Vocabulary& vocabulary) {
+  for (const std::int64_t id : config.eos_token_ids) {
+    if (id < 0 || id >= std::ssize(vocabulary.tokens))
+      return error("{}: eos_token_id: {} is not the id of a token", config.eos_origin, id);
+    vocabulary.more_eos.push_back(static_cast<TokenId>(id));
+  }
+  return {};
+}
+
+/// Where there is a file for the template alone, it wins over the tokenizer's configuration; the .json one is
+/// of multimodal models, whose tokenizer may have none.
+Status apply_template_files(const fs::path& folder, Vocabulary& vocabulary) {
+  const fs::path template_path = folder / "chat_template.jinja";
+  if (is_there(template_path)) {
+    EIDER_TRY(const MappedFile file, MappedFile::open(template_path.string()));
+    vocabulary.chat_template.assign(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
+  } else if (vocabulary.chat_template.empty()) {
+    const fs::path json_path = folder / "chat_template.json";
+    EIDER_TRY(const json object, read_object(json_path));
+    EIDER_TRY(vocabulary.chat_template, read_chat_template(object).context(json_path.string()));
   }
   return {};
 }
@@ -117,15 +133,12 @@ Result<Vocabulary> read_hf_vocabulary(const std::string& tokenizer_path, AddSpec
   EIDER_TRY(const json config, read_object(config_path));
   EIDER_TRY_STATUS(apply_tokenizer_config(config, rule, vocabulary).context(config_path.string()));
 
-  const fs::path generation_path = folder / "generation_config.json";
-  EIDER_TRY(const json generation, read_object(generation_path));
-  EIDER_TRY_STATUS(apply_generation_config(generation, vocabulary).context(generation_path.string()));
+  EIDER_TRY(const json map, read_object(folder / "special_tokens_map.json"));
+  apply_token_names(map, vocabulary);
 
-  const fs::path template_path = folder / "chat_template.jinja";
-  if (is_there(template_path)) {
-    EIDER_TRY(const MappedFile file, MappedFile::open(template_path.string()));
-    vocabulary.chat_template.assign(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
-  }
+  EIDER_TRY(const GenerationConfig generation, read_generation_config(folder.string()));
+  EIDER_TRY_STATUS(apply_generation_config(generation, vocabulary));
+  EIDER_TRY_STATUS(apply_template_files(folder, vocabulary));
   return vocabulary;
 }
 

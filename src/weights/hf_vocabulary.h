@@ -17,8 +17,8 @@ enum class AddSpecialRule : bool {
 };
 
 /// Reads `tokenizer_path`, a tokenizer.json, and what is there beside it: tokenizer_config.json (bos, eos,
-/// padding, the chat template), chat_template.jinja (which wins) and generation_config.json (further eos
-/// ids).
+/// padding, the chat template), special_tokens_map.json (the same tokens where that does not name them),
+/// chat_template.jinja (which wins) or chat_template.json, and the end tokens of generation_config.h.
 Result<Vocabulary> read_hf_vocabulary(const std::string& tokenizer_path, AddSpecialRule rule);
 
 }  // namespace eider

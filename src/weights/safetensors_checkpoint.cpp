@@ -3,17 +3,18 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 #include <string_view>
 #include <utility>
 
 #include "format/storage_format.h"
 #include "weights/checkpoint_builder.h"
 #include "weights/config_style.h"
+#include "weights/gguf_names.h"
 #include "weights/hf_vocabulary.h"
 #include "weights/json.h"
 #include "weights/printable.h"
 #include "weights/safetensors.h"
+#include "weights/safetensors_index.h"
 
 namespace eider {
 namespace {
@@ -43,13 +44,17 @@ std::optional<std::string> text_model_name(std::string_view name) {
 class SafetensorsTensors {
  public:
   static Result<SafetensorsTensors> create(CheckpointBuilder& builder) {
+    SafetensorsTensors tensors(builder);
     EIDER_TRY(const auto model_type, builder.config().string("model_type"));
-    return SafetensorsTensors(builder, model_type == "gemma3_text");
+    const GgufArchitecture* architecture = find_published_architecture(model_type);
+    tensors.norms_lack_one_ = architecture != nullptr && architecture->norms_lack_one;
+    EIDER_TRY(tensors.tied_, builder.config().boolean_or("tie_word_embeddings", false));
+    return tensors;
   }
 
   Status add(std::string_view name, const SafetensorsFile::Entry& entry) {
     std::optional<std::string> published = text_model_name(name);
-    if (!published) return {};
+    if (!published || (tied_ && *published == "lm_head.weight")) return {};  // a copy of the embeddings
     const std::optional<Format> format = dtype_format(entry.dtype);
     if (!format) {
       builder_.add_data({*std::move(published), entry.dtype, entry.shape, entry.bytes});
@@ -69,8 +74,7 @@ class SafetensorsTensors {
   }
 
  private:
-  SafetensorsTensors(CheckpointBuilder& builder, bool norms_lack_one)
-      : builder_(builder), norms_lack_one_(norms_lack_one) {}
+  explicit SafetensorsTensors(CheckpointBuilder& builder) : builder_(builder) {}
 
   static bool is_aligned(const TensorView& tensor) {
     const auto address = reinterpret_cast<std::uintptr_t>(tensor.data);
@@ -94,34 +98,9 @@ class SafetensorsTensors {
   }
 
   CheckpointBuilder& builder_;
-  bool norms_lack_one_;  // the model multiplies by 1 + w
+  bool norms_lack_one_ = false;  // the model multiplies by 1 + w
+  bool tied_ = false;            // the embeddings are the head
 };
-
-/// The files that an index names, which must all be there.
-Result<std::vector<std::string>> read_index(const std::string& path) {
-  constexpr std::size_t kMostIndexBytes = std::size_t{64} << 20;
-  EIDER_TRY(const auto index, read_json_file(path, kMostIndexBytes));
-  const auto weight_map = index.is_object() ? index.find("weight_map") : index.end();
-  if (weight_map == index.end() || !weight_map->is_object()) return error("{}: weight_map is missing", path);
-
-  std::set<std::string> names;
-  for (const auto& [tensor, file] : weight_map->items()) {
-    // A name, not a path: an index must not lead out of its directory.
-    if (!file.is_string() || fs::path(file.get<std::string>()).filename() != file.get<std::string>() ||
-        file == "..")
-      return error("{}: tensor {}: not the name of a file in the same directory", path, printable(tensor));
-    names.insert(file.get<std::string>());
-  }
-  std::vector<std::string> files;
-  std::string missing;
-  for (const std::string& name : names) {
-    files.push_back((fs::path(path).parent_path() / name).string());
-    std::error_code ignored;
-    if (!fs::exists(files.back(), ignored)) missing += (missing.empty() ? "" : ", ") + printable(name);
-  }
-  if (!missing.empty()) return error("{}: files that it names are missing: {}", path, missing);
-  return files;
-}
 
 /// A file's tensors in the order of their bytes.
 std::vector<std::pair<std::string_view, const SafetensorsFile::Entry*>> in_file_order(
@@ -141,22 +120,26 @@ Result<std::shared_ptr<const Checkpoint>> open_safetensors_checkpoint(const std:
   EIDER_TRY(auto published, read_json_file(config_path, kMostConfigBytes));
   EIDER_TRY(auto config, normalise_config(std::move(published), config_path));
 
-  std::vector<std::string> files = {weights_path};
+  SafetensorsIndex index{.files = {weights_path}};
   if (weights_path.ends_with(".json")) {
-    EIDER_TRY(files, read_index(weights_path));
+    EIDER_TRY(index, read_safetensors_index(weights_path));
   }
-  CheckpointBuilder builder(
-      path, fmt::format("safetensors, {} {}", files.size(), files.size() == 1 ? "file" : "shards"),
-      std::move(config));
-  const fs::path tokenizer_path = fs::path(config_path).parent_path() / "tokenizer.json";
+  const std::size_t count = index.files.size();
+  CheckpointBuilder builder(path, fmt::format("safetensors, {} {}", count, count == 1 ? "file" : "shards"),
+                            std::move(config));
+  const fs::path directory = fs::path(config_path).parent_path();
+  EIDER_TRY(GenerationConfig generation, read_generation_config(directory.string()));
+  builder.set_generation_config(std::move(generation));
+  const fs::path tokenizer_path = directory / "tokenizer.json";
   std::error_code ignored;
   if (fs::exists(tokenizer_path, ignored)) {
     EIDER_TRY(auto vocabulary, read_hf_vocabulary(tokenizer_path.string(), AddSpecialRule::kTokenizerConfig));
     builder.set_vocabulary(std::move(vocabulary));
   }
   EIDER_TRY(auto tensors, SafetensorsTensors::create(builder));
-  for (const std::string& name : files) {
+  for (const std::string& name : index.files) {
     EIDER_TRY(auto file, SafetensorsFile::open(name));
+    EIDER_TRY_STATUS(check_index(index, name, file));
     for (const auto& [tensor, entry] : in_file_order(file))
       EIDER_TRY_STATUS(tensors.add(tensor, *entry).context(name));
     builder.keep(std::move(file).release());

@@ -171,15 +171,47 @@ TEST(SafetensorsCheckpoint, SaysWhatIsWrongWithAnIndex) {
     return open_error(directory, "");
   };
   EXPECT_EQ(index_error("[]"), "model.safetensors.index.json: weight_map is missing");
-  EXPECT_EQ(index_error(R"({"weight_map": {"a": 1}})"),
-            "model.safetensors.index.json: tensor \"a\": not the name of a file in the same directory");
-  EXPECT_EQ(index_error(R"({"weight_map": {"a": "../secret"}})"),
-            "model.safetensors.index.json: tensor \"a\": not the name of a file in the same directory");
+  EXPECT_EQ(index_error(R"({"weight_map": {}})"),
+            "model.safetensors.index.json: weight_map names no tensors");
+  for (const char* file : {"1", "null", R"("")", R"(".")", R"("..")", R"("../secret")", R"("/etc/passwd")",
+                           R"("sub/one")", R"("one\u0000")"})
+    EXPECT_EQ(index_error(fmt::format(R"({{"weight_map": {{"a": {}}}}})", file).c_str()),
+              "model.safetensors.index.json: tensor \"a\": not the name of a file in the same directory")
+        << file;
   EXPECT_EQ(index_error(R"({"weight_map": {"a": "one", "b": "two"}})"),
             "model.safetensors.index.json: files that it names are missing: \"one\", \"two\"");
   SafetensorsWriter().tensor("a", "F32", {1}, bytes_of({1})).write(directory.file("one"));
+  SafetensorsWriter().tensor("b", "F32", {1}, bytes_of({1})).write(directory.file("two"));
+  EXPECT_EQ(index_error(R"({"weight_map": {"a": "one", "b": "two"}})"), "");
+  EXPECT_EQ(index_error(R"({"weight_map": {"a": "two", "b": "two", "c": "one"}})"),
+            "model.safetensors.index.json: tensor \"a\" is said to be in \"two\", but is in \"one\"");
   SafetensorsWriter().tensor("a", "F32", {1}, bytes_of({1})).write(directory.file("two"));
-  EXPECT_EQ(index_error(R"({"weight_map": {"a": "one", "b": "two"}})"), "two: tensor \"a\" appears twice");
+  EXPECT_EQ(index_error(R"({"weight_map": {"c": "one", "b": "two"}})"), "two: tensor \"a\" appears twice");
+}
+
+TEST(SafetensorsCheckpoint, TheHeadOfATiedModelIsNotRead) {
+  const TempDir directory;
+  directory.write("config.json", R"({"model_type": "qwen3", "tie_word_embeddings": true})");
+  SafetensorsWriter()
+      .tensor("lm_head.weight", "F32", {1}, bytes_of({1}))
+      .tensor("model.embed_tokens.weight", "F32", {1}, bytes_of({1}))
+      .write(directory.file("model.safetensors"));
+  const auto opened = Checkpoint::open(directory.file(""));
+  ASSERT_TRUE(opened) << opened.error().message();
+  EXPECT_EQ((*opened)->find("lm_head.weight"), nullptr);
+  EXPECT_EQ((*opened)->weight_bytes(), 4);
+}
+
+TEST(SafetensorsCheckpoint, ExpertsOfNoBytesAreRefused) {
+  const TempDir directory;
+  directory.write("config.json", R"({"model_type": "qwen3_moe", "num_experts": 65536})");
+  SafetensorsWriter()
+      .tensor("model.layers.0.mlp.experts.down_proj", "F32", {65536, 8, 0}, "")
+      .write(directory.file("model.safetensors"));
+  EXPECT_EQ(
+      open_error(directory, ""),
+      "model.safetensors: tensor \"model.layers.0.mlp.experts.down_proj\": shape [65536, 8, 0], expected "
+      "the matrices of 65536 experts");
 }
 
 }  // namespace

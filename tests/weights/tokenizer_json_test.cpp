@@ -129,5 +129,33 @@ TEST(HfVocabulary, FilesBesideItNameTokensAndTheTemplate) {
             folder.file("generation_config.json") + ": eos_token_id: 7 is not the id of a token");
 }
 
+TEST(HfVocabulary, OtherFilesSayWhatTheUsualOnesDoNot) {
+  const test::TempDir folder;
+  const std::string path = folder.write("tokenizer.json", small_tokenizer().dump());
+  folder.write("tokenizer_config.json", R"({"eos_token": "b"})");
+  folder.write("special_tokens_map.json", R"({"eos_token": "a", "pad_token": {"content": "c"}})");
+  folder.write("chat_template.json", R"({"chat_template": "P"})");
+  folder.write("config.json", R"({"text_config": {"eos_token_id": [2]}})");
+  auto vocabulary = read_hf_vocabulary(path, AddSpecialRule::kTokenizerConfig);
+  ASSERT_TRUE(vocabulary.ok()) << vocabulary.error().message();
+  EXPECT_EQ(vocabulary->eos, 1);
+  EXPECT_EQ(vocabulary->padding, 2);
+  EXPECT_EQ(vocabulary->more_eos, std::vector<TokenId>{2});
+  EXPECT_EQ(vocabulary->chat_template, "P");
+
+  folder.write("config.json", R"({"eos_token_id": 5})");
+  folder.write("tokenizer_config.json", R"({"chat_template": "T"})");
+  vocabulary = read_hf_vocabulary(path, AddSpecialRule::kTokenizerConfig);
+  ASSERT_TRUE(vocabulary.ok()) << vocabulary.error().message();
+  EXPECT_EQ(vocabulary->eos, 0);
+  EXPECT_EQ(vocabulary->more_eos, std::vector<TokenId>{5});
+  EXPECT_EQ(vocabulary->chat_template, "T");
+
+  folder.write("generation_config.json", R"({"eos_token_id": 1})");
+  vocabulary = read_hf_vocabulary(path, AddSpecialRule::kTokenizerConfig);
+  ASSERT_TRUE(vocabulary.ok()) << vocabulary.error().message();
+  EXPECT_EQ(vocabulary->more_eos, std::vector<TokenId>{1});
+}
+
 }  // namespace
 }  // namespace eider
