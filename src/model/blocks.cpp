@@ -43,7 +43,7 @@ Result<Recorder::Linear> WeightReader::linear(std::string_view name, std::int64_
   } else if (bias == Bias::kOptional) {
     EIDER_TRY(linear.bias, checkpoint_.get_optional(bias_name, Shape{rows}));
   } else if (checkpoint_.find(bias_name) != nullptr) {
-    return error("tensor {}: this architecture has no such bias", bias_name);
+    return error("{}: tensor {}: this architecture has no such bias", checkpoint_.path(), bias_name);
   }
   return linear;
 }

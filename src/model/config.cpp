@@ -95,7 +95,8 @@ Result<RopeFrequencies> read_rope(const Checkpoint& checkpoint, const DecoderCon
   }
   EIDER_TRY(const auto divisors, checkpoint.get_optional("rope_freqs.weight", Shape{config.head_dim / 2}));
   if (!divisors) return rope_default(config.head_dim, rope_theta);
-  if (divisors->format != Format::kF32) return error("tensor rope_freqs.weight: expected F32");
+  if (divisors->format != Format::kF32)
+    return error("{}: tensor rope_freqs.weight: expected F32", checkpoint.path());
   const auto* values = reinterpret_cast<const float*>(divisors->data);
   return rope_divided(config.head_dim, rope_theta, {values, values + config.head_dim / 2});
 }

@@ -22,8 +22,8 @@ struct Model {
   std::shared_ptr<const Checkpoint> checkpoint;  ///< keeps the plan's weights alive
 };
 
-/// Reads the configuration, finds every weight, checks every shape and records the plan. Errors name the key
-/// or tensor.
+/// Reads the configuration, finds every weight, checks every shape and records the plan. A weight of a layer
+/// that has no place in it is an error too. Errors name the file and the key or tensor.
 Result<Model> load_model(std::shared_ptr<const Checkpoint> checkpoint);
 
 }  // namespace eider

@@ -27,7 +27,7 @@ std::string default_cache_directory() {
 
 Result<Model> open_model(const std::string& path) {
   EIDER_TRY(std::shared_ptr<const Checkpoint> checkpoint, Checkpoint::open(path, RowCopies::kWhenAsked));
-  return load_model(std::move(checkpoint)).context(path);
+  return load_model(std::move(checkpoint));
 }
 
 Result<Tokenizer> create_tokenizer(const Checkpoint& checkpoint) {
