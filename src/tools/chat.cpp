@@ -172,9 +172,11 @@ Result<int> chat(const ChatFlags& flags, const Terminal& terminal) {
   if (interrupt->interrupted()) return kExitInterrupted;
   interrupt.reset();  // from here on there is one for each answer
 
+  SamplingFlags sampling = flags.sampling;
+  take_advice(engine->model().checkpoint->generation_config(), sampling);
   ChatInput input(default_history_path(), terminal);
   Chat state{Dialogue(*engine, tokenizer, std::move(prompt)),
-             flags.sampling,
+             std::move(sampling),
              flags.limits,
              input.interactive(),
              {},

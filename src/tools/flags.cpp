@@ -14,7 +14,7 @@ namespace eider {
 namespace {
 
 constexpr const char* kCacheGroup = "Weight cache";
-constexpr const char* kSamplingGroup = "Sampling (in the order of --samplers)";
+constexpr const char* kSamplingGroup = "Sampling (in the order of --samplers; a model's own defaults win)";
 
 /// The whole of `text` as a number, or nothing.
 template <class T>
@@ -319,6 +319,20 @@ void add_sampling_flags(CLI::App& command, SamplingFlags& flags) {
   };
   add_value_flag(command, "-s,--seed", "N", parse_seed, "Same seed, same answer [drawn anew, and printed]")
       ->group(kSamplingGroup);
+  for (CLI::Option* option : command.get_options())
+    if (option->get_group() == kSamplingGroup)
+      option->each([&flags, name = option->get_name()](const std::string&) { flags.given.insert(name); });
+}
+
+void take_advice(const GenerationConfig& advice, SamplingFlags& flags) {
+  const auto take = [&flags](const char* flag, const auto& advised, auto& value) {
+    if (advised && !flags.given.contains(flag)) value = static_cast<std::decay_t<decltype(value)>>(*advised);
+  };
+  take("--temp", advice.temperature, flags.options.temperature);
+  take("--top-k", advice.top_k, flags.options.top_k);
+  take("--top-p", advice.top_p, flags.options.top_p);
+  take("--min-p", advice.min_p, flags.options.min_p);
+  take("--repeat-penalty", advice.repetition_penalty, flags.options.repeat_penalty);
 }
 
 void add_predict_flag(CLI::App& command, std::int64_t& max_tokens) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "ops/kv_layout.h"
 #include "runtime/sampler.h"
 #include "tools/cli_fwd.h"
+#include "weights/generation_config.h"
 
 namespace eider {
 
@@ -39,7 +41,11 @@ struct EngineFlags {
 struct SamplingFlags {
   SamplerOptions options;
   std::optional<std::uint64_t> seed;
+  std::set<std::string> given;  ///< the flags on the command line, as "--top-k"
 };
+
+/// Takes what the model's makers advise for what no flag says.
+void take_advice(const GenerationConfig& advice, SamplingFlags& flags);
 
 /// How --help calls the flags that belong to no group, and the engine's; bounds that several flags share.
 inline constexpr const char* kOptionsGroup = "Options";

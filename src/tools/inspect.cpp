@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -64,6 +65,32 @@ std::optional<Prepared> find_prepared(const Model& model, const Backend& backend
                   pages.ok() ? *pages : MappedPages{}};
 }
 
+/// The ids that the checkpoint says end a turn, each once.
+std::vector<TokenId> end_tokens(const Vocabulary& vocabulary) {
+  std::vector<TokenId> ids;
+  const auto add = [&ids](TokenId id) {
+    if (std::ranges::find(ids, id) == ids.end()) ids.push_back(id);
+  };
+  for (const std::optional<TokenId> id : {vocabulary.eos, vocabulary.eot, vocabulary.eom})
+    if (id) add(*id);
+  std::ranges::for_each(vocabulary.more_eos, add);
+  return ids;
+}
+
+/// What generation_config.json advises, under its own names; empty where it advises nothing.
+nlohmann::ordered_json sampling_advice(const GenerationConfig& advice) {
+  auto object = nlohmann::ordered_json::object();
+  const auto put = [&object](const char* key, const auto& value) {
+    if (value) object[key] = *value;
+  };
+  put("temperature", advice.temperature);
+  put("top_k", advice.top_k);
+  put("top_p", advice.top_p);
+  put("min_p", advice.min_p);
+  put("repetition_penalty", advice.repetition_penalty);
+  return object;
+}
+
 /// Everything that the command shows, in the order it is shown.
 struct Inspection {
   const Model& model;
@@ -120,6 +147,7 @@ std::string to_json(const Inspection& inspection) {
     tokenizer = {{"model", vocabulary->model},
                  {"pre_tokenizer", vocabulary->pre_tokenizer},
                  {"tokens", vocabulary->tokens.size()},
+                 {"end_tokens", end_tokens(*vocabulary)},
                  {"chat_template", !vocabulary->chat_template.empty()}};
   nlohmann::ordered_json prepared;  // null where there are none
   if (const auto& file = inspection.prepared)
@@ -142,6 +170,7 @@ std::string to_json(const Inspection& inspection) {
                                          {"formats", std::move(formats)},
                                          {"data_tensors", std::move(data_tensors)},
                                          {"tokenizer", std::move(tokenizer)},
+                                         {"sampling", sampling_advice(model.checkpoint->generation_config())},
                                          {"memory",
                                           {{"context", inspection.context},
                                            {"weights", inspection.needs.weights},
@@ -162,6 +191,24 @@ std::string format_count(std::int64_t count) {
   if (value >= 1e9) return fmt::format("{:.1f}B", value / 1e9);
   if (value >= 1e6) return fmt::format("{:.0f}M", value / 1e6);
   return fmt::format("{:.0f}K", value / 1e3);
+}
+
+/// "\"<|im_end|>\" (151645), ...", each with its id
+std::string describe_end_tokens(const Vocabulary& vocabulary) {
+  std::string text;
+  for (const TokenId id : end_tokens(vocabulary))
+    text += fmt::format("{}{} ({})", text.empty() ? "" : ", ",
+                        printable(vocabulary.tokens[static_cast<std::size_t>(id)]), id);
+  return text.empty() ? "nothing that the checkpoint names" : text;
+}
+
+/// "temperature 0.6, top_k 20, top_p 0.95"
+std::string describe_advice(const GenerationConfig& advice) {
+  std::string text;
+  const nlohmann::ordered_json advised = sampling_advice(advice);
+  for (const auto& [key, value] : advised.items())
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", key, to_json_text(value));
+  return text;
 }
 
 /// "4.1 GiB, 37 of 37 parts finished; 4.1 GiB in memory, 100 % of that in huge pages"
@@ -194,6 +241,14 @@ std::string to_text(const Inspection& inspection) {
   row("file", fmt::format("{} ({})", model.checkpoint->path(), model.checkpoint->source()));
   row("architecture", fmt::format("{}, {} layers, hidden size {}, vocabulary {}", model.architecture,
                                   model.num_hidden_layers, model.hidden_size, model.vocab_size));
+  const auto row_of_two = [&](std::string_view label, const char* first, const char* second,
+                              std::string_view what) {
+    const auto all = model.checkpoint->config().integer(first);
+    const auto some = model.checkpoint->config().integer(second);
+    if (all.ok() && some.ok()) row(label, fmt::format("{}, {} {}", *all, *some, what));
+  };
+  row_of_two("heads", "num_attention_heads", "num_key_value_heads", "for keys and values");
+  row_of_two("experts", "num_experts", "num_experts_per_tok", "a token");
   row("parameters", fmt::format("{} ({})", inspection.parameters, format_count(inspection.parameters)));
   row("bytes per token",
       fmt::format("{} (weights that one decoded token reads)", format_bytes(inspection.bytes_per_token)));
@@ -205,9 +260,12 @@ std::string to_text(const Inspection& inspection) {
         vocabulary->pre_tokenizer.empty() ? "" : ", pre-tokenizer " + vocabulary->pre_tokenizer;
     row("tokenizer", fmt::format("{}{}, {} tokens", vocabulary->model, pre, vocabulary->tokens.size()));
     row("chat template", vocabulary->chat_template.empty() ? "none" : "yes");
+    row("end of a turn", describe_end_tokens(*vocabulary));
   } else {
     row("tokenizer", "none that eider reads");
   }
+  if (const std::string advice = describe_advice(model.checkpoint->generation_config()); !advice.empty())
+    row("sampling", advice + " (its makers' advice, the default of run and chat)");
 
   text += fmt::format("\n{:<10}{:>9}{:>16}{:>12}\n", "format", "tensors", "parameters", "bytes");
   for (const auto& [format, total] : inspection.formats)

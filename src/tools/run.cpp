@@ -123,7 +123,9 @@ Result<int> run(const RunFlags& flags, const Terminal& terminal) {
   EIDER_TRY(Model model, open_model(flags.engine.model));
   EIDER_TRY(const Tokenizer tokenizer, create_tokenizer(*model.checkpoint));
   Answer answer;
-  SamplerOptions sampling = flags.sampling.options;
+  SamplingFlags advised = flags.sampling;
+  take_advice(model.checkpoint->generation_config(), advised);
+  SamplerOptions sampling = advised.options;
   sampling.seed = answer.seed = flags.sampling.seed ? *flags.sampling.seed : draw_seed();
   EIDER_TRY(Sampler sampler, Sampler::create(sampling, model.vocab_size));
   EIDER_TRY(Prompt prompt, encode_prompt(flags, tokenizer, terminal));

@@ -391,7 +391,8 @@ class InspectTest(CommandLineTest):
                                              "parameters": tiny_model.parameters(),
                                              "bytes": 4 * tiny_model.parameters()}])
         self.assertEqual(shown["tokenizer"], {"model": "gpt2", "pre_tokenizer": "smollm", "tokens": 259,
-                                              "chat_template": True})
+                                              "end_tokens": [tiny_model.token_id("<|im_end|>")], "chat_template": True})
+        self.assertEqual(shown["sampling"], {})
         positions = 128 * math.ceil(context / 128)
         memory = shown["memory"]
         self.assertEqual(memory["kv_cache"],

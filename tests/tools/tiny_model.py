@@ -1,6 +1,8 @@
 """Writes a tiny llama model, or a gemma3 one with a sliding window, with a byte-level tokenizer as a GGUF file: random
 weights, one token a byte, and three control tokens. What it says is noise, but it says it through every part of the
 program."""
+import json
+import pathlib
 import random
 import struct
 
@@ -114,6 +116,12 @@ def parameters() -> int:
     return total
 
 
+def tensor_values(generator: random.Random, shape: tuple[int, ...]) -> list[float]:
+    if len(shape) == 1:
+        return [1.0] * shape[0]
+    return [generator.gauss(0, shape[1] ** -0.5) for _ in range(shape[0] * shape[1])]
+
+
 def model_bytes(chat_template: str | None = CHAT_TEMPLATE, window: int | None = None,
                 indices: list[int] | None = None) -> bytes:
     """The whole file. The same bytes every time. `window`: the sliding window of a gemma3 model, None: a llama one;
@@ -127,10 +135,7 @@ def model_bytes(chat_template: str | None = CHAT_TEMPLATE, window: int | None = 
     data = b""
     for name, shape in shapes.items():
         elements = shape[0] * (shape[1] if len(shape) == 2 else 1)
-        if len(shape) == 1:
-            values = [1.0] * elements
-        else:
-            values = [generator.gauss(0, shape[1] ** -0.5) for _ in range(elements)]
+        values = tensor_values(generator, shape)
         header += string(name) + struct.pack("<I", len(shape)) + struct.pack(f"<{len(shape)}Q", *reversed(shape))
         header += struct.pack("<IQ", TENSOR_F32, len(data))
         data += struct.pack(f"<{elements}f", *values)
@@ -140,3 +145,51 @@ def model_bytes(chat_template: str | None = CHAT_TEMPLATE, window: int | None = 
         data += struct.pack(f"<{len(indices)}i", *indices)
         data += bytes(-len(data) % ALIGNMENT)
     return header + bytes(-len(header) % ALIGNMENT) + data
+
+
+PUBLISHED_NAMES = {"token_embd": "model.embed_tokens", "output_norm": "model.norm", "attn_norm": "input_layernorm",
+                   "attn_q": "self_attn.q_proj", "attn_k": "self_attn.k_proj", "attn_v": "self_attn.v_proj",
+                   "attn_output": "self_attn.o_proj", "ffn_norm": "post_attention_layernorm", "ffn_gate": "mlp.gate_proj",
+                   "ffn_up": "mlp.up_proj", "ffn_down": "mlp.down_proj"}
+
+
+def published_tensor(name: str, values: list[float]) -> tuple[str, list[float]]:
+    """A tensor of the llama file as its lab would publish it: q and k rows of each head in half-split order."""
+    *layer, kind, weight = name.split(".")
+    if kind in ("attn_q", "attn_k"):
+        rows = [values[begin:begin + HIDDEN] for begin in range(0, len(values), HIDDEN)]
+        values = [value for head in range(0, len(rows), HEAD_DIM) for side in (0, 1)
+                  for row in rows[head + side:head + HEAD_DIM:2] for value in row]
+    prefix = f"model.layers.{layer[1]}." if layer else ""
+    return f"{prefix}{PUBLISHED_NAMES[kind]}.{weight}", values
+
+
+def write_directory(directory: pathlib.Path) -> None:
+    """The llama model as a Hugging Face directory."""
+    directory.mkdir(exist_ok=True)
+    for old in directory.iterdir():
+        old.unlink()
+    generator = random.Random(1)
+    header, data = {}, b""
+    for gguf_name, shape in tensor_shapes().items():
+        name, values = published_tensor(gguf_name, tensor_values(generator, shape))
+        packed = struct.pack(f"<{len(values)}f", *values)
+        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + len(packed)]}
+        data += packed
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    (directory / "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + data)
+    tokens = CONTROL_TOKENS + byte_alphabet()
+    added = [{"id": i, "content": token, "special": True, "normalized": False} for i, token in enumerate(CONTROL_TOKENS)]
+    files = {
+        "config.json": {"model_type": "llama", "vocab_size": len(tokens), "hidden_size": HIDDEN,
+                        "intermediate_size": INTERMEDIATE, "num_hidden_layers": LAYERS, "num_attention_heads": HEADS,
+                        "num_key_value_heads": KV_HEADS, "head_dim": HEAD_DIM, "max_position_embeddings": CONTEXT_LENGTH,
+                        "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "tie_word_embeddings": True},
+        "tokenizer.json": {"added_tokens": added, "decoder": {"type": "ByteLevel"},
+                           "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False, "use_regex": True},
+                           "model": {"type": "BPE", "vocab": {token: i for i, token in enumerate(tokens)}, "merges": []}},
+        "tokenizer_config.json": {"bos_token": "<|im_start|>", "eos_token": "<|im_end|>", "chat_template": CHAT_TEMPLATE},
+    }
+    for name, content in files.items():
+        (directory / name).write_text(json.dumps(content))
