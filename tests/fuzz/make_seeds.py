@@ -51,13 +51,78 @@ def gemma(writer):
     writer.add_custom_alignment(64)
 
 
-def safetensors_seed(name, tensors):
+def safetensors(tensors):
     header, data = {}, b""
     for tensor, (dtype, shape, content) in tensors.items():
         header[tensor] = {"dtype": dtype, "shape": shape, "data_offsets": [len(data), len(data) + len(content)]}
         data += content
     text = json.dumps(header, separators=(",", ":")).encode()
-    (SEEDS / "safetensors_fuzz" / name).write_bytes(struct.pack("<Q", len(text)) + text + data)
+    return struct.pack("<Q", len(text)) + text + data
+
+
+def safetensors_seed(name, tensors):
+    (SEEDS / "safetensors_fuzz" / name).write_bytes(safetensors(tensors))
+
+
+# In the order of directory_fuzz.cpp.
+DIRECTORY_FILES = ["config.json", "model.safetensors", "model.safetensors.index.json", "a.safetensors", "b.safetensors",
+                   "tokenizer.json", "tokenizer_config.json", "generation_config.json", "special_tokens_map.json",
+                   "chat_template.json"]
+
+
+def directory_seed(name, files):
+    parts = []
+    for file, content in files.items():
+        content = content if isinstance(content, bytes) else json.dumps(content, separators=(",", ":")).encode()
+        parts.append(struct.pack("<BI", DIRECTORY_FILES.index(file), len(content)) + content)
+    (SEEDS / "directory_fuzz" / name).write_bytes(b"".join(parts))
+
+
+def small_directory_model(model_type, experts=0):
+    """The configuration and BF16 tensors of one layer, sizes of 2 and HIDDEN."""
+    config = {"model_type": model_type, "vocab_size": 2, "hidden_size": HIDDEN, "intermediate_size": 2,
+              "num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 2,
+              "max_position_embeddings": 64, "rms_norm_eps": 1e-6, "tie_word_embeddings": True}
+    layer = "model.layers.0."
+    shapes = {"model.embed_tokens.weight": [2, HIDDEN], "model.norm.weight": [HIDDEN],
+              layer + "input_layernorm.weight": [HIDDEN], layer + "post_attention_layernorm.weight": [HIDDEN],
+              layer + "self_attn.q_proj.weight": [4, HIDDEN], layer + "self_attn.k_proj.weight": [2, HIDDEN],
+              layer + "self_attn.v_proj.weight": [2, HIDDEN], layer + "self_attn.o_proj.weight": [HIDDEN, 4]}
+    if model_type != "llama":
+        shapes |= {layer + "self_attn.q_norm.weight": [2], layer + "self_attn.k_norm.weight": [2]}
+    if model_type == "gemma3_text":
+        config |= {"sliding_window": 8, "sliding_window_pattern": 2}
+        shapes |= {layer + "pre_feedforward_layernorm.weight": [HIDDEN],
+                   layer + "post_feedforward_layernorm.weight": [HIDDEN]}
+    if experts:
+        config |= {"num_experts": experts, "num_experts_per_tok": 1, "moe_intermediate_size": 2}
+        shapes |= {layer + "mlp.gate.weight": [experts, HIDDEN], layer + "mlp.experts.gate_up_proj": [experts, 4, HIDDEN],
+                   layer + "mlp.experts.down_proj": [experts, HIDDEN, 2]}
+    else:
+        shapes |= {layer + "mlp.gate_proj.weight": [2, HIDDEN], layer + "mlp.up_proj.weight": [2, HIDDEN],
+                   layer + "mlp.down_proj.weight": [HIDDEN, 2]}
+    return config, {name: ("BF16", shape, bytes(2 * int(np.prod(shape)))) for name, shape in shapes.items()}
+
+
+def directory_seeds():
+    config, tensors = small_directory_model("llama")
+    config["rope_scaling"] = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+                              "original_max_position_embeddings": 32}
+    tokenizer = json.loads((SEEDS / "tokenizer_json_fuzz" / "bytes").read_text())
+    directory_seed("llama", {"config.json": config, "model.safetensors": safetensors(tensors), "tokenizer.json": tokenizer,
+                             "tokenizer_config.json": {"bos_token": "<s>", "add_bos_token": True, "chat_template": "a"},
+                             "generation_config.json": {"eos_token_id": [1, 2], "temperature": 0.6, "top_k": 20,
+                                                        "top_p": 0.9, "min_p": 0.1, "repetition_penalty": 1.1},
+                             "special_tokens_map.json": {"eos_token": {"content": "a"}, "pad_token": "b"},
+                             "chat_template.json": {"chat_template": "b"}})
+    config, tensors = small_directory_model("qwen3_moe", experts=2)
+    names = sorted(tensors)
+    shard_of = {name: "ab"[i % 2] + ".safetensors" for i, name in enumerate(names)}
+    shards = {shard: safetensors({name: tensors[name] for name in names if shard_of[name] == shard})
+              for shard in ("a.safetensors", "b.safetensors")}
+    directory_seed("shards", {"config.json": config, "model.safetensors.index.json": {"weight_map": shard_of}} | shards)
+    config, tensors = small_directory_model("gemma3_text")
+    directory_seed("gemma3", {"config.json": config, "model.safetensors": safetensors(tensors)})
 
 
 def config_seed(name, config):
@@ -76,7 +141,8 @@ def tokenizer_seed(name, vocab, **parts):
 
 
 def main():
-    for target in ("gguf_fuzz", "safetensors_fuzz", "config_fuzz", "tokenizer_json_fuzz"):
+    for target in ("gguf_fuzz", "safetensors_fuzz", "config_fuzz", "tokenizer_json_fuzz",
+                   "directory_fuzz"):
         (SEEDS / target).mkdir(parents=True, exist_ok=True)
     embeddings = {"token_embd.weight": (2, HIDDEN)}
     gguf_seed("llama", "llama", embeddings | {"blk.0.attn_q.weight": (4, HIDDEN), "blk.0.attn_k.bias": (2,),
@@ -129,6 +195,8 @@ def main():
                        {"type": "WhitespaceSplit"}, {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "first"}]},
                    decoder={"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "first"},
                    post_processor={"type": "ByteLevel"})
+
+    directory_seeds()
 
 
 if __name__ == "__main__":
