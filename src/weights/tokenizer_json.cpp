@@ -198,6 +198,8 @@ Status read_added_tokens(const JsonElement& root, const SpellingIndex& index, Vo
 Result<Vocabulary> parse_tokenizer_json(std::span<const std::byte> text) {
   constexpr std::size_t kMostBytes = std::size_t{512} << 20;
   if (text.size() > kMostBytes) return error("{} bytes; at most {} are read", text.size(), kMostBytes);
+  if (text.empty())
+    return error("not JSON: it is empty");  // the parser copies from the null pointer it has then
   dom::parser parser;
   dom::element document;
   const auto problem =

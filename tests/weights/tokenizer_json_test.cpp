@@ -60,6 +60,7 @@ TEST(TokenizerJson, TokensMergesAndRulesAsTheFileSays) {
 
 TEST(TokenizerJson, NamesWhatItCannotFollow) {
   EXPECT_EQ(parse("{").error().message().substr(0, 9), "not JSON:");
+  EXPECT_EQ(parse_tokenizer_json({}).error().message(), "not JSON: it is empty");
   EXPECT_EQ(failure({{"model", nullptr}}), "model is missing");
   EXPECT_EQ(failure({{"model", {{"type", "WordPiece"}}}}),
             "model: type \"WordPiece\" is not supported; known are BPE, Unigram");
