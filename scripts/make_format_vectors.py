@@ -5,12 +5,14 @@ NAME.blocks holds raw blocks, NAME.values their dequantisation by the `gguf` pac
 random ones with finite scales; extreme ones: scales 0, -0, denormal, smallest normal and largest, with codes of all zeros,
 all ones and ramps; for MXFP4 and NVFP4 every scale there is; for grids every entry. NAME.hostile.blocks and .values are the
 same of scales that are infinite or NaN. The seed is fixed: the files in the repository are what `pip install gguf` 0.19.0
-gives. The package has no Q1_0: its decoder here is written from ggml's definition (bit 1 is d, bit 0 is -d).
+gives. The package has no Q1_0: its decoder here is written from ggml's definition (bit 1 is d, bit 0 is -d). FP8's values are
+those of `pip install ml_dtypes` 0.6.0, of every code.
 """
 
 import pathlib
 
 import gguf
+import ml_dtypes
 import numpy as np
 
 # Byte offsets of the halves that are scales or minima.
@@ -129,6 +131,9 @@ def write(folder, name, suffix, blocks):
 def main():
     folder = pathlib.Path(__file__).resolve().parent.parent / "tests" / "data" / "format"
     folder.mkdir(parents=True, exist_ok=True)
+    codes = np.arange(512).astype(np.uint8)
+    (folder / "FP8.blocks").write_bytes(codes.tobytes())
+    (folder / "FP8.values").write_bytes(codes.view(ml_dtypes.float8_e4m3fn).astype("<f4").tobytes())
     for name in HALVES:
         write(folder, name, "", make_blocks(name, np.random.default_rng(2024)))
         if HALVES[name]:

@@ -47,8 +47,7 @@ double most_seconds(const std::vector<KernelCase>& cases, int samples, const Roo
     if (c.format != before) seconds += kRoofSeconds;  // a format's first case has the roof read
     before = c.format;
     Work work{.bytes = static_cast<double>(c.rows * format_row_bytes(c.format, c.columns))};
-    const bool is_float =
-        visit_format(c.format, []<class F>() { return F::kProduct == ProductRule::kFloat; });
+    const bool is_float = visit_format(c.format, []<class F>() { return is_float_rule(F::kProduct); });
     (is_float ? work.fp32_ops : work.int8_ops) = 2.0 * static_cast<double>(c.rows * c.columns * c.tokens);
     seconds += sampled_seconds(work, samples, roof);
     if (c.cold) seconds += cold_bytes / 1e9 / kFillRate;

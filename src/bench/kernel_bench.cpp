@@ -25,7 +25,8 @@ class Activations {
   static Result<Activations> create(const KernelCase& kernel, const KernelSetup& setup) {
     const host::Kernels& kernels = setup.kernels;
     const ProductRule rule = host::product_rule(kernel.format);
-    const auto layout = host::quantized_layout(rule, kernel.tokens, kernel.columns);
+    auto layout = host::quantized_layout(rule, kernel.tokens, kernel.columns);
+    if (rule == ProductRule::kScaledFloat) layout.bytes = kernel.tokens * kernel.columns * 4;
     const std::int64_t opened_bytes =
         kernels.packing == nullptr ? 0 : kernels.packing->opened_bytes(kernel.format, kernel.columns);
     const auto allocate = [](std::int64_t bytes) {
@@ -49,7 +50,10 @@ class Activations {
                                made.quantized.data(),
                                layout};
     made.in = form.at({});
-    if (rule != ProductRule::kFloat) {
+    if (rule == ProductRule::kScaledFloat) {
+      kernels.scale_input({value, nullptr, kernel.columns, reinterpret_cast<float*>(made.quantized.data())},
+                          {0, kernel.tokens});
+    } else if (rule != ProductRule::kFloat) {
       const auto quantize = rule == ProductRule::kInteger256 ? kernels.quantize_256 : kernels.quantize_32;
       quantize({value, nullptr, kernel.columns, made.in.quantized},
                {0, kernel.columns / host::unit_columns(rule) * kernel.tokens});
@@ -80,7 +84,7 @@ Result<std::vector<host::Matrix>> lay_out(const KernelSetup& setup, const Kernel
   const std::int64_t row_bytes = format_row_bytes(kernel.format, kernel.columns);
   const std::int64_t tile_bytes = kernels.packing == nullptr
                                       ? kRowTile * row_bytes
-                                      : kernels.packing->tile_bytes(kernel.format, kernel.columns);
+                                      : kernels.packing->tile_bytes(kernel.format, kernel.columns, {});
   std::int64_t rows = kernel.rows;
   if (!kernel.cold) {
     const std::int64_t fitting = static_cast<std::int64_t>(setup.cache_bytes) / 2 / tile_bytes;  // tiles
@@ -100,11 +104,11 @@ Result<std::vector<host::Matrix>> lay_out(const KernelSetup& setup, const Kernel
   } else {
     EIDER_TRY(Buffer stored, Buffer::allocate(static_cast<std::size_t>(rows * row_bytes)));
     fill_random_weights(kernel.format, 1, blocks, stored.data(), pool);
+    const host::Matrix matrix{stored.data(), row_bytes, rows, kernel.columns};
     pool.run([&](int thread) {
       const auto [begin, end] = ThreadPool::share(tiles, 1, thread, pool.size());
       for (std::int64_t tile = begin; tile < end; ++tile)
-        kernels.packing->pack_tile(kernel.format, stored.data(), row_bytes, rows, kernel.columns, tile,
-                                   first + tile * tile_bytes);
+        kernels.packing->pack_tile(kernel.format, matrix, tile, first + tile * tile_bytes);
     });
   }
   pool.run([&](int thread) {
@@ -152,7 +156,7 @@ Result<KernelResult> measure(const KernelSetup& setup, const KernelCase& kernel,
   const double one = 1 / result.products_s.median();
   const double operations = 2.0 * static_cast<double>(result.rows * kernel.columns * kernel.tokens);
   Work work{.bytes = static_cast<double>(result.rows * format_row_bytes(kernel.format, kernel.columns))};
-  (host::product_rule(kernel.format) == ProductRule::kFloat ? work.fp32_ops : work.int8_ops) = operations;
+  (is_float_rule(host::product_rule(kernel.format)) ? work.fp32_ops : work.int8_ops) = operations;
   result.fraction_of_roof = share_of_roof(work, one, roof, !kernel.cold).nearest();
   return result;
 }

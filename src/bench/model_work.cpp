@@ -9,8 +9,7 @@ namespace {
 
 void add_product(Work& work, const TensorView& weight, double tokens) {
   const double operations = 2.0 * static_cast<double>(weight.shape.elements()) * tokens;
-  const bool is_float =
-      visit_format(weight.format, []<class F>() { return F::kProduct == ProductRule::kFloat; });
+  const bool is_float = visit_format(weight.format, []<class F>() { return is_float_rule(F::kProduct); });
   (is_float ? work.fp32_ops : work.int8_ops) += operations;
 }
 

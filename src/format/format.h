@@ -33,7 +33,8 @@ enum class Format : std::uint8_t {
   kTQ2_0,
   kMXFP4,
   kNVFP4,
-  kQ1_0
+  kQ1_0,
+  kFP8_E4M3
 };
 
 }  // namespace eider

@@ -14,10 +14,16 @@ namespace eider {
 /// How docs/NUMERICS.md multiplies a format.
 enum class ProductRule : std::uint8_t {
   kFloat,            ///< units of 32 columns, fused multiply-add chains
+  kScaledFloat,      ///< the same of scaled inputs, with scales beside the codes (block_scales.h)
   kInteger32,        ///< unit = 32 columns, activations quantised in groups of 32
   kInteger32Halves,  ///< the same with a scale for each 16 columns
   kInteger256,       ///< unit = 256 columns, activations quantised in groups of 256
 };
+
+/// Whether products are chains of floats rather than dot products of integers.
+constexpr bool is_float_rule(ProductRule rule) {
+  return rule == ProductRule::kFloat || rule == ProductRule::kScaledFloat;
+}
 
 /// 32 columns of an integer format: weight[i] = scale * code[i] + min (min = 0 where the format has none).
 struct Unit32 {

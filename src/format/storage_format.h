@@ -11,6 +11,7 @@
 #include "format/f16.h"
 #include "format/f32.h"
 #include "format/format.h"
+#include "format/fp8_e4m3.h"
 #include "format/iq1_m.h"
 #include "format/iq1_s.h"
 #include "format/iq2_s.h"
@@ -41,7 +42,7 @@
 #define EIDER_FORMATS(X)                                                                     \
   X(F32) X(F16) X(BF16) X(Q4_0) X(Q4_1) X(Q5_0) X(Q5_1) X(Q8_0) X(Q4_K) X(Q5_K) X(Q6_K)        \
   X(Q2_K) X(Q3_K) X(IQ4_NL) X(IQ4_XS) X(IQ3_XXS) X(IQ3_S) X(IQ2_XXS) X(IQ2_XS) X(IQ2_S)        \
-  X(IQ1_S) X(IQ1_M) X(TQ1_0) X(TQ2_0) X(MXFP4) X(NVFP4) X(Q1_0)
+  X(IQ1_S) X(IQ1_M) X(TQ1_0) X(TQ2_0) X(MXFP4) X(NVFP4) X(Q1_0) X(FP8_E4M3)
 // clang-format on
 
 namespace eider {

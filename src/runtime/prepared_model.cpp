@@ -9,6 +9,7 @@
 
 #include "base/mapped_file.h"
 #include "tensor/buffer.h"
+#include "tensor/code_check.h"
 #include "weights/fingerprint.h"
 
 namespace eider {
@@ -20,7 +21,7 @@ constexpr std::int64_t kHugePage = std::int64_t{2} << 20;
 constexpr std::int64_t kLargestPage = std::int64_t{64} << 10;
 
 /// Prepares the weights of a section to `out`, and lets go of the pages they were made from.
-void prepare_section(const Model& model, const std::vector<PreparedWeight>& weights, Backend& backend,
+Status prepare_section(const Model& model, const std::vector<PreparedWeight>& weights, Backend& backend,
                      const PreparedIndex& index, std::size_t section, std::byte* out) {
   const PreparedSection& place = index.sections()[section];
   const auto last = place.first + place.count;
@@ -29,9 +30,11 @@ void prepare_section(const Model& model, const std::vector<PreparedWeight>& weig
   for (std::size_t i = place.first; i < last; ++i) {
     const TensorView& weight = *weights[i].weight;
     model.checkpoint->make_ready(weight);
+    EIDER_TRY_STATUS(check_codes(weight));
     backend.prepare(weight, out + (index.offset(i) - place.offset));
     model.checkpoint->release(weight);
   }
+  return {};
 }
 
 void pause() {
@@ -75,7 +78,7 @@ Status prepare_model(const Model& model, Backend& backend, const WeightCache& ca
     if (file->state(i) == PreparedFile::State::kFinished) continue;
     const PreparedSection& section = index.sections()[i];
     EIDER_TRY(Buffer buffer, Buffer::allocate(static_cast<std::size_t>(section.bytes)));
-    prepare_section(model, weights, backend, index, i, buffer.data());
+    EIDER_TRY_STATUS(prepare_section(model, weights, backend, index, i, buffer.data()));
     bool stopped = false;
     Status written = file->write(i, {buffer.data(), buffer.size()}, [&](std::int64_t done, std::int64_t) {
       stopped = progress && !progress(section.offset + done, index.data_bytes());
@@ -167,7 +170,8 @@ Status PreparedModel::prepare(const Model& model, Backend& backend, const Prepar
   const std::vector<PreparedWeight> weights = backend.prepared_weights(model.plan);
   std::int64_t done = mapped_bytes_;
   for (const std::size_t section : missing_) {
-    prepare_section(model, weights, backend, index_, section, section_bytes(section).data());
+    EIDER_TRY_STATUS(
+        prepare_section(model, weights, backend, index_, section, section_bytes(section).data()));
     done += index_.sections()[section].bytes;
     if (progress && !progress(done, index_.data_bytes())) return error("interrupted");
   }

@@ -28,9 +28,22 @@ std::int64_t TensorView::row_bytes() const {
   return format_row_bytes(format, columns());
 }
 
+void TensorView::decode_row(std::int64_t index, float* values) const {
+  eider::decode_row(format, row(index), columns(), values);
+  if (scales.values == nullptr) return;
+  for (std::int64_t column = 0; column < columns(); ++column) values[column] *= scales.at(index, column);
+}
+
 TensorView TensorView::slice_rows(std::int64_t begin, std::int64_t count, std::string new_name) const {
   EIDER_CHECK(begin >= 0 && count >= 0 && begin + count <= rows());
-  return {std::move(new_name), format, Shape{count, columns()}, row(begin)};
+  BlockScales rest = scales;
+  if (scales.values != nullptr) {
+    EIDER_CHECK_EQ(shape.rank(), 2);  // the blocks of each matrix begin anew
+    const std::int64_t row_of_table = scales.first_row + begin;
+    rest.values += row_of_table / scales.block_rows * scales.column_blocks;
+    rest.first_row = row_of_table % scales.block_rows;
+  }
+  return {std::move(new_name), format, Shape{count, columns()}, row(begin), rest};
 }
 
 }  // namespace eider

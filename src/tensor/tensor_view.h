@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/check.h"
+#include "format/block_scales.h"
 #include "format/format.h"
 
 namespace eider {
@@ -42,12 +43,13 @@ class Shape {
 };
 
 /// Weights are W[out, in] and y = x W^T. `data` holds shape.rows() rows of format_row_bytes(format, columns)
-/// bytes each, aligned for the format's block.
+/// bytes each, aligned for the format's block; `scales` are those of a format that has none of its own.
 struct TensorView {
   std::string name;
   Format format = Format::kF32;
   Shape shape;
   const std::byte* data = nullptr;
+  BlockScales scales = {};
 
   std::int64_t rows() const { return shape.rows(); }
   std::int64_t columns() const { return shape.columns(); }
@@ -55,7 +57,11 @@ struct TensorView {
   std::int64_t bytes() const { return rows() * row_bytes(); }
   const std::byte* row(std::int64_t index) const { return data + index * row_bytes(); }
 
-  /// Rows [begin, begin + count) as a matrix [count, columns] of its own, named `new_name`.
+  /// Row `index` dequantised: `columns()` values.
+  void decode_row(std::int64_t index, float* values) const;
+
+  /// Rows [begin, begin + count) of a matrix (or, of a tensor without scales, of all its matrices) as a
+  /// matrix [count, columns] of its own, named `new_name`.
   TensorView slice_rows(std::int64_t begin, std::int64_t count, std::string new_name) const;
 };
 

@@ -67,9 +67,12 @@ Result<TensorView> Checkpoint::get(std::string_view name, const Shape& shape) co
 }
 
 Result<std::optional<TensorView>> Checkpoint::get_optional(std::string_view name, const Shape& shape) const {
-  if (const auto data = data_tensors_.find(name); data != data_tensors_.end())
-    return error("{}: tensor {} has dtype {}; weights must be F32, F16 or BF16", path_, printable(name),
-                 data->second.dtype);
+  if (const auto data = data_tensors_.find(name); data != data_tensors_.end()) {
+    const auto& [ignored, tensor] = *data;
+    if (!tensor.problem.empty()) return error("{}: tensor {} {}", path_, printable(name), tensor.problem);
+    return error("{}: tensor {} has dtype {}; weights must be F32, F16, BF16 or F8_E4M3", path_,
+                 printable(name), tensor.dtype);
+  }
   const TensorView* tensor = find(name);
   if (tensor == nullptr) return std::optional<TensorView>();
   if (tensor->shape != shape)

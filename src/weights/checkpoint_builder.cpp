@@ -69,11 +69,9 @@ Status CheckpointBuilder::add_gate_up_experts(const TensorView& fused, std::stri
                  fused.shape.text());
   const std::int64_t rows = fused.shape[1] / 2;
   for (std::int64_t expert = 0; expert < fused.shape[0]; ++expert) {
-    const std::int64_t gate = expert * 2 * rows;
-    EIDER_TRY_STATUS(
-        add(fused.slice_rows(gate, rows, fmt::format("{}.{}.gate_proj.weight", prefix, expert))));
-    EIDER_TRY_STATUS(
-        add(fused.slice_rows(gate + rows, rows, fmt::format("{}.{}.up_proj.weight", prefix, expert))));
+    const TensorView both = slice_matrix(fused, expert, fused.name);
+    EIDER_TRY_STATUS(add(both.slice_rows(0, rows, fmt::format("{}.{}.gate_proj.weight", prefix, expert))));
+    EIDER_TRY_STATUS(add(both.slice_rows(rows, rows, fmt::format("{}.{}.up_proj.weight", prefix, expert))));
   }
   return {};
 }

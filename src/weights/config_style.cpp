@@ -38,7 +38,8 @@ Status take_text_config(json& config) {
   drop_nulls(text);
   if (!text.contains("model_type") && config.contains("model_type") && config["model_type"].is_string())
     text["model_type"] = config["model_type"].get<std::string>() + "_text";
-  for (const char* shared : {"tie_word_embeddings", "eos_token_id", "bos_token_id", "torch_dtype", "dtype"}) {
+  for (const char* shared : {"tie_word_embeddings", "eos_token_id", "bos_token_id", "torch_dtype", "dtype",
+                             "quantization_config"}) {
     if (!text.contains(shared) && config.contains(shared)) text[shared] = config[shared];
   }
   config = std::move(text);

@@ -15,6 +15,7 @@ struct DataTensor {
   std::string dtype;  ///< as the file's format calls it: "I32", "F64", "U8", "F8_E4M3", ...
   Shape shape;
   std::span<const std::byte> bytes;  ///< the elements, little-endian, last index fastest; copy them out
+  std::string problem = {};          ///< why it is no weight, where its dtype is one's: "is FP8, but ..."
 };
 
 }  // namespace eider

@@ -51,6 +51,10 @@ void shape_block(BF16::Block& block) {
   block.upper = float_to_bfloat16(uniform(block.upper));
 }
 
+void shape_block(FP8_E4M3::Block& block) {
+  if (FP8_E4M3::is_nan(block.code)) block.code = 0;
+}
+
 void shape_block(Q4_0::Block& block) {
   block.d = float_to_half(pick_scale(block.d, kDeviation / kSigned4));
 }

@@ -9,6 +9,7 @@
 #include "format/storage_format.h"
 #include "weights/checkpoint_builder.h"
 #include "weights/config_style.h"
+#include "weights/fp8_scales.h"
 #include "weights/gguf_names.h"
 #include "weights/hf_vocabulary.h"
 #include "weights/json.h"
@@ -25,6 +26,7 @@ std::optional<Format> dtype_format(std::string_view dtype) {
   if (dtype == "F32") return Format::kF32;
   if (dtype == "F16") return Format::kF16;
   if (dtype == "BF16") return Format::kBF16;
+  if (dtype == "F8_E4M3") return Format::kFP8_E4M3;
   return std::nullopt;
 }
 
@@ -43,8 +45,17 @@ std::optional<std::string> text_model_name(std::string_view name) {
 
 class SafetensorsTensors {
  public:
-  static Result<SafetensorsTensors> create(CheckpointBuilder& builder) {
-    SafetensorsTensors tensors(builder);
+  /// `files` are all of the checkpoint's: a weight's scales may lie in another one.
+  static Result<SafetensorsTensors> create(CheckpointBuilder& builder,
+                                           const std::vector<SafetensorsFile>& files) {
+    const auto find = [&files](std::string_view name) {
+      const SafetensorsFile::Entry* found = nullptr;
+      for (auto file = files.begin(); found == nullptr && file != files.end(); ++file)
+        found = file->find(name);
+      return found;
+    };
+    EIDER_TRY(Fp8Scales scales, Fp8Scales::create(builder.config(), find));
+    SafetensorsTensors tensors(builder, std::move(scales));
     EIDER_TRY(const auto model_type, builder.config().string("model_type"));
     const GgufArchitecture* architecture = find_published_architecture(model_type);
     tensors.norms_lack_one_ = architecture != nullptr && architecture->norms_lack_one;
@@ -57,10 +68,20 @@ class SafetensorsTensors {
     if (!published || (tied_ && *published == "lm_head.weight")) return {};  // a copy of the embeddings
     const std::optional<Format> format = dtype_format(entry.dtype);
     if (!format) {
-      builder_.add_data({*std::move(published), entry.dtype, entry.shape, entry.bytes});
+      builder_.add_data({*std::move(published), entry.dtype, entry.shape, entry.bytes, {}});
       return {};
     }
     TensorView tensor{*std::move(published), *format, entry.shape, entry.bytes.data()};
+    if (tensor.format == Format::kFP8_E4M3) {
+      Result<OwnedScales> scales = scales_.read(std::string(name), entry.shape);
+      if (!scales.ok()) {
+        builder_.add_data({std::move(tensor.name), entry.dtype, entry.shape, entry.bytes,
+                           fmt::format("is FP8, but {}", scales.error().message())});
+        return {};
+      }
+      tensor.scales = scales->scales;
+      builder_.keep(std::make_shared<const Buffer>(std::move(scales->values)));
+    }
     builder_.will_read(tensor);
     if (!is_aligned(tensor)) {
       EIDER_TRY(auto copy, aligned_copy(tensor));
@@ -74,7 +95,8 @@ class SafetensorsTensors {
   }
 
  private:
-  explicit SafetensorsTensors(CheckpointBuilder& builder) : builder_(builder) {}
+  SafetensorsTensors(CheckpointBuilder& builder, Fp8Scales scales)
+      : builder_(builder), scales_(std::move(scales)) {}
 
   static bool is_aligned(const TensorView& tensor) {
     const auto address = reinterpret_cast<std::uintptr_t>(tensor.data);
@@ -98,6 +120,7 @@ class SafetensorsTensors {
   }
 
   CheckpointBuilder& builder_;
+  Fp8Scales scales_;
   bool norms_lack_one_ = false;  // the model multiplies by 1 + w
   bool tied_ = false;            // the embeddings are the head
 };
@@ -136,14 +159,17 @@ Result<std::shared_ptr<const Checkpoint>> open_safetensors_checkpoint(const std:
     EIDER_TRY(auto vocabulary, read_hf_vocabulary(tokenizer_path.string(), AddSpecialRule::kTokenizerConfig));
     builder.set_vocabulary(std::move(vocabulary));
   }
-  EIDER_TRY(auto tensors, SafetensorsTensors::create(builder));
+  std::vector<SafetensorsFile> files;
   for (const std::string& name : index.files) {
     EIDER_TRY(auto file, SafetensorsFile::open(name));
     EIDER_TRY_STATUS(check_index(index, name, file));
-    for (const auto& [tensor, entry] : in_file_order(file))
-      EIDER_TRY_STATUS(tensors.add(tensor, *entry).context(name));
-    builder.keep(std::move(file).release());
+    files.push_back(std::move(file));
   }
+  EIDER_TRY(auto tensors, SafetensorsTensors::create(builder, files));
+  for (std::size_t i = 0; i < count; ++i)
+    for (const auto& [tensor, entry] : in_file_order(files[i]))
+      EIDER_TRY_STATUS(tensors.add(tensor, *entry).context(index.files[i]));
+  for (SafetensorsFile& file : files) builder.keep(std::move(file).release());
   return std::move(builder).finish();
 }
 

@@ -37,7 +37,10 @@ Result<TensorView> slice_first_dimension(const TensorView& tensor, std::int64_t 
 TensorView slice_matrix(const TensorView& tensor, std::int64_t index, std::string name) {
   EIDER_CHECK_EQ(tensor.shape.rank(), 3);
   const std::int64_t rows = tensor.shape[1];
-  return tensor.slice_rows(index * rows, rows, std::move(name));
+  BlockScales scales = tensor.scales;
+  if (scales.values != nullptr)
+    scales.values += index * ((rows + scales.block_rows - 1) / scales.block_rows) * scales.column_blocks;
+  return {std::move(name), tensor.format, Shape{rows, tensor.columns()}, tensor.row(index * rows), scales};
 }
 
 Result<OwnedTensor> half_split_like(const TensorView& tensor, std::int64_t heads) {

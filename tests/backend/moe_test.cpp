@@ -68,6 +68,7 @@ struct FfnCase {
   Format gate, up, down;
   std::int64_t hidden, intermediate, experts, top_k, tokens;
   bool salted = false;
+  BlockScales blocks = {};  // of FP8 weights
 };
 std::ostream& operator<<(std::ostream& out, const FfnCase& c) {
   return out << format_name(c.gate) << ", " << format_name(c.up) << ", " << format_name(c.down) << "; hidden "
@@ -84,7 +85,10 @@ class MoeFfnTest : public testing::TestWithParam<FfnCase> {
     scores_ = random.normal(c.tokens * c.experts, 2);
     for (std::int64_t expert = 0; expert < c.experts; ++expert) {
       const auto weight = [&](Format format, std::int64_t rows, std::int64_t columns) {
-        return test_.weight(format, random.normal(rows * columns, 0.1f), columns);
+        const bool is_fp8 = format == Format::kFP8_E4M3;
+        TensorView weight = test_.weight(format, random.normal(rows * columns, is_fp8 ? 30 : 0.1f), columns);
+        if (is_fp8) weight.scales = test_.scales(c.blocks, random.normal(37, 0.003f), rows, columns);
+        return weight;
       };
       experts_.push_back({weight(c.gate, c.intermediate, c.hidden), weight(c.up, c.intermediate, c.hidden),
                           weight(c.down, c.hidden, c.intermediate)});
@@ -183,6 +187,15 @@ INSTANTIATE_TEST_SUITE_P(
                     FfnCase{Format::kIQ2_XS, Format::kIQ3_XXS, Format::kNVFP4, 256, 1088, 4, 2, 40},
                     FfnCase{Format::kQ1_0, Format::kIQ1_M, Format::kQ3_K, 256, 256, 4, 2, 33},
                     FfnCase{Format::kQ8_0, Format::kQ8_0, Format::kF16, 64, 64, 8, 3, 40, true}));
+constexpr Format kFp8 = Format::kFP8_E4M3;
+INSTANTIATE_TEST_SUITE_P(
+    Fp8, MoeFfnTest,
+    testing::Values(FfnCase{kFp8, kFp8, kFp8, 96, 224, 8, 3, 40, true, {nullptr, 128, 128, 1, 0}},
+                    FfnCase{kFp8, kFp8, kFp8, 192, 1184, 4, 2, 6, false, {nullptr, 128, 128, 1, 0}},
+                    FfnCase{kFp8, kFp8, kFp8, 64, 1100, 4, 2, 20, false, {nullptr, 128, 128, 1, 50}},
+                    FfnCase{kFp8, kFp8, kFp8, 64, 1056, 4, 2, 9, false, {nullptr, 1, 0, 1, 0}},
+                    FfnCase{kFp8, Format::kBF16, kFp8, 64, 96, 4, 2, 1, false, {nullptr, 4096, 0, 1, 0}},
+                    FfnCase{Format::kF32, kFp8, Format::kQ8_0, 64, 96, 4, 2, 40, false, {}}));
 
 TEST(MoeFfn, RefusesExpertsOfDifferentFormats) {
   TestPlan test;

@@ -19,10 +19,11 @@ TEST(PackedLayout, IsTheRecordedOne) {
     std::vector<std::byte> stored(static_cast<std::size_t>(kRows * row_bytes));
     std::uint32_t state = 1;
     for (std::byte& byte : stored) byte = std::byte((state = state * 1664525u + 1013904223u) >> 24);
-    std::vector<std::byte> packed(static_cast<std::size_t>(cpu::packed_bytes(format, kRows, kColumns)));
+    const std::int64_t tile_bytes = cpu::packed_tile_bytes(format, kColumns);
+    std::vector<std::byte> packed(static_cast<std::size_t>(2 * tile_bytes));
     for (std::int64_t tile = 0; tile < 2; ++tile)
-      cpu::pack_tile(format, stored.data(), row_bytes, kRows, kColumns, tile,
-                     packed.data() + tile * cpu::packed_tile_bytes(format, kColumns));
+      cpu::pack_tile(format, {stored.data(), row_bytes, kRows, kColumns}, tile,
+                     packed.data() + tile * tile_bytes);
     hash = XXH3_64bits_withSeed(packed.data(), packed.size(), hash);
   }
   ThreadPool pool(1);

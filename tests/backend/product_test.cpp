@@ -175,6 +175,78 @@ TEST(Product, MixesFormatsInOneOperation) {
   }
 }
 
+struct ScalesCase {
+  BlockScales blocks;
+  std::int64_t rows, columns;
+};
+std::ostream& operator<<(std::ostream& out, const ScalesCase& c) {
+  return out << "[" << c.rows << ", " << c.columns << "] in blocks of " << c.blocks.block_rows << " x "
+             << c.blocks.block_columns << " from row " << c.blocks.first_row;
+}
+
+class Fp8ScalesTest : public testing::TestWithParam<ScalesCase> {};
+
+TEST_P(Fp8ScalesTest, FollowTheLetter) {
+  const auto& [blocks, rows, columns] = GetParam();
+  for (const std::int64_t tokens : {1, 3, 33}) {
+    RandomFloats random(static_cast<std::uint64_t>(rows + columns + tokens));
+    const std::vector<float> x = random.salted(tokens, columns);
+    const std::vector<float> bias = random.normal(rows);
+    TestPlan test;
+    TensorView weight = test.weight(Format::kFP8_E4M3, random.normal(rows * columns, 30), columns);
+    weight.scales = test.scales(blocks, random.normal(37, 0.01f), rows, columns);
+    const ValueId out = test.recorder.linear(test.input(x, columns), {weight, test.vector(bias)});
+    const Plan plan = test.finish(out);
+    const ValueBits values = run_plan(plan, places_in_order(tokens), {});
+    for (const std::string& backend : other_backends())
+      EXPECT_TRUE(same_values(plan, values, run_plan(plan, places_in_order(tokens), {.backend = backend})))
+          << backend << ", " << tokens << " tokens";
+    std::vector<float> expected;
+    for (std::int64_t token = 0; token < tokens; ++token)
+      std::ranges::copy(literal::product(weight,
+                                         std::span(x).subspan(static_cast<std::size_t>(token * columns),
+                                                              static_cast<std::size_t>(columns)),
+                                         bias),
+                        std::back_inserter(expected));
+    EXPECT_TRUE(same_bits(expected, values[static_cast<std::size_t>(out.index)])) << tokens << " tokens";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Blocks, Fp8ScalesTest,
+    testing::Values(
+        ScalesCase{{nullptr, 128, 128, 1, 0}, 300, 320},  // ragged last blocks
+        ScalesCase{{nullptr, 128, 128, 1, 0}, 50, 100}, ScalesCase{{nullptr, 128, 128, 1, 96}, 70, 256},
+        ScalesCase{{nullptr, 128, 128, 1, 100}, 70, 256},  // tiles across blocks
+        ScalesCase{{nullptr, 16, 32, 1, 0}, 70, 288}, ScalesCase{{nullptr, 4096, 64, 1, 0}, 70, 288},
+        ScalesCase{{nullptr, 1, 0, 1, 0}, 70, 288}, ScalesCase{{nullptr, 4096, 0, 1, 0}, 70, 288}));
+
+// The scales are those of the element, whatever the order of products.
+TEST(Product, ScalesOfFp8AreThoseOfEachElementsBlock) {
+  constexpr std::int64_t kRows = 200, kColumns = 320;
+  TestPlan test;
+  RandomFloats random(5);
+  TensorView weight = test.weight(Format::kFP8_E4M3, random.normal(kRows * kColumns, 30), kColumns);
+  weight.scales = test.scales({nullptr, 128, 128, 1, 0}, {1, 2, 4, 8, 16, 32}, kRows, kColumns);
+  const std::vector<float> x = random.normal(kColumns);
+  const ValueId out = test.recorder.linear(test.input(x, kColumns), {weight, {}});
+  const Plan plan = test.finish(out);
+  const std::vector<float> y =
+      floats_of(run_plan(plan, places_in_order(1), {})[static_cast<std::size_t>(out.index)]);
+  std::vector<float> codes(kColumns);
+  for (std::int64_t row = 0; row < kRows; ++row) {
+    decode_row(weight.format, weight.row(row), kColumns, codes.data());
+    double exact = 0, magnitude = 0;
+    for (std::int64_t column = 0; column < kColumns; ++column) {
+      const double term = std::exp2(3 * (row / 128) + column / 128) *
+                          codes[static_cast<std::size_t>(column)] * x[static_cast<std::size_t>(column)];
+      exact += term;
+      magnitude += std::abs(term);
+    }
+    ASSERT_NEAR(y[static_cast<std::size_t>(row)], exact, 1e-6 * magnitude) << row;
+  }
+}
+
 // A product of known value: catches a literal transcription that is wrong in the same way.
 TEST(Product, KnownValues) {
   TestPlan test;

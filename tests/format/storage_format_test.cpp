@@ -100,7 +100,7 @@ TEST_P(FormatTest, UnpacksToIntegersThatGiveTheSameWeights) {
   const auto bytes = read_vectors<std::byte>(GetParam(), ".blocks");
   const auto expected = read_vectors<float>(GetParam(), ".values");
   visit_format(GetParam(), [&]<class F>() {
-    if constexpr (F::kProduct != ProductRule::kFloat) {
+    if constexpr (!is_float_rule(F::kProduct)) {
       std::vector<typename F::Block> blocks(bytes.size() / sizeof(typename F::Block));
       std::memcpy(blocks.data(), bytes.data(), bytes.size());
       const auto units = static_cast<std::int64_t>(expected.size()) / kUnitColumns<F>;
@@ -122,6 +122,8 @@ double largest_error(Format format) {
       return 0x1p-11;
     case Format::kBF16:
       return 0x1p-8;
+    case Format::kFP8_E4M3:
+      return 0x1p-4;
     case Format::kQ8_0:
       return 0.01;
     case Format::kQ6_K:

@@ -79,15 +79,39 @@ inline QuantizedGroup quantize_group(std::span<const float> x) {
   return group;
 }
 
+/// The unit sums of FP8 weights: of values times x * 2^-20, each times its block's scale * 2^20.
+inline Floats fp8_units(const TensorView& weight, std::int64_t row, std::span<const float> x) {
+  Floats scaled, w(x.size());
+  for (const float value : x) {
+    const float magnitude = std::abs(value);
+    const float taken = magnitude < 0x1p-100f ? 0 : value * 0x1p-20f;
+    scaled.push_back(magnitude < 0x1p28f ? taken : std::numeric_limits<float>::quiet_NaN());
+  }
+  decode_row(weight.format, weight.row(row), weight.columns(), w.data());
+  Floats result = float_units(w, scaled);
+  if (weight.scales.block_columns > 0)
+    for (std::size_t unit = 0; unit < result.size(); ++unit)
+      result[unit] *= weight.scales.at(row, static_cast<std::int64_t>(32 * unit)) * 0x1p20f;
+  return result;
+}
+
+/// A sum of `row` times the row's scale, where the weight has such.
+inline float scaled_row(const TensorView& weight, std::int64_t row, float sum) {
+  if (weight.format != Format::kFP8_E4M3 || weight.scales.block_columns > 0) return sum;
+  return sum * (weight.scales.at(row, 0) * 0x1p20f);
+}
+
 /// The units of one row of a weight in any format, multiplied with x.
-inline Floats units(Format format, const std::byte* row, std::span<const float> x) {
-  return visit_format(format, [&]<class F>() {
-    const auto* blocks = reinterpret_cast<const typename F::Block*>(row);
+inline Floats units(const TensorView& weight, std::int64_t row, std::span<const float> x) {
+  return visit_format(weight.format, [&]<class F>() {
+    const auto* blocks = reinterpret_cast<const typename F::Block*>(weight.row(row));
     Floats result;
     if constexpr (F::kProduct == ProductRule::kFloat) {
       Floats w(x.size());
       for (std::size_t i = 0; i < x.size(); ++i) F::decode(blocks[i], &w[i]);
       result = float_units(w, x);
+    } else if constexpr (F::kProduct == ProductRule::kScaledFloat) {
+      result = fp8_units(weight, row, x);
     } else if constexpr (F::kProduct == ProductRule::kInteger32) {
       for (std::size_t block = 0; block < x.size() / 32; ++block) {
         const QuantizedGroup group = quantize_group(x.subspan(32 * block, 32));
@@ -140,7 +164,7 @@ inline Floats units(Format format, const std::byte* row, std::span<const float> 
 inline Floats product(const TensorView& weight, std::span<const float> x, std::span<const float> bias = {}) {
   Floats y;
   for (std::int64_t row = 0; row < weight.rows(); ++row) {
-    const float sum = tree(units(weight.format, weight.row(row), x));
+    const float sum = scaled_row(weight, row, tree(units(weight, row, x)));
     y.push_back(bias.empty() ? sum : sum + bias[static_cast<std::size_t>(row)]);
   }
   return y;
@@ -234,14 +258,16 @@ inline Floats moe_ffn(std::span<const float> x, const std::vector<Pick>& picks,
     std::vector<Floats> u;
     for (std::size_t k = 0; k < picks.size(); ++k) {
       const TensorView& down = experts[static_cast<std::size_t>(picks[k].expert)].down;
-      u.push_back(units(down.format, down.row(row), hidden[k]));
+      u.push_back(units(down, row, hidden[k]));
     }
     Floats p;
     for (std::size_t begin = 0; begin < u[0].size(); begin += units_per_group) {
       float sum = 0;
       for (std::size_t k = 0; k < picks.size(); ++k) {
         const std::size_t count = std::min(units_per_group, u[k].size() - begin);
-        sum = std::fma(picks[k].weight, tree(std::span(u[k]).subspan(begin, count)), sum);
+        const TensorView& down = experts[static_cast<std::size_t>(picks[k].expert)].down;
+        const float t = scaled_row(down, row, tree(std::span(u[k]).subspan(begin, count)));
+        sum = std::fma(picks[k].weight, t, sum);
       }
       p.push_back(sum);
     }

@@ -44,6 +44,10 @@ class OpCaseMaker {
     result.kv_type = random_.below(2) == 0 ? KvType::kF16 : KvType::kF32;
     result.places = places_in_order(rows_);
     what_ = operation;
+    // Of all of a case's FP8 weights: whole rows, published blocks, those of slices; 0 rows: none.
+    blocks_ = {nullptr, pick({0, 1, 20, 32, 128, 128, 128, 4096}), pick({0, 32, 64, 128, 128}), 1,
+               random_.below(2) == 0 ? 0 : pick({7, 32})};
+    what_ += fmt::format(" (scales of {} x {})", blocks_.block_rows, blocks_.block_columns);
     const ValueId last = record(operation, result);
     result.what = what_ + fmt::format(", {} rows", rows_);
     result.plan = result.storage.finish(last);
@@ -104,11 +108,20 @@ class OpCaseMaker {
   /// Encoded floats, or any bytes at all: every code, and scales that are infinite, NaN or denormal.
   TensorView matrix(TestPlan& test, Format format, std::int64_t rows, std::int64_t columns) {
     const float scale = pick({0, 1}) == 0 ? 1.0f : 1e-4f;
-    const TensorView tensor = test.weight(format, random_.normal(rows * columns, scale), columns);
+    TensorView tensor = test.weight(format, random_.normal(rows * columns, scale), columns);
     if (random_.below(3) == 0) {
       auto* bytes = const_cast<std::byte*>(tensor.data);  // the test's own
-      for (std::int64_t i = 0; i < rows * tensor.row_bytes(); ++i)
+      for (std::int64_t i = 0; i < rows * tensor.row_bytes(); ++i) {
         bytes[i] = static_cast<std::byte>(random_.below(256));
+        if (format == Format::kFP8_E4M3 && FP8_E4M3::is_nan(static_cast<std::uint8_t>(bytes[i])))
+          bytes[i] = std::byte{0x7e};  // NaN codes are refused
+      }
+    }
+    if (format == Format::kFP8_E4M3 && blocks_.block_rows > 0) {
+      const float typical = static_cast<float>(pick({1, 1, 1, 1000})) * 1e-3f;
+      std::vector<float> values = random_.normal(50, typical);
+      if (random_.below(4) == 0) values[0] = values[7] = 0x1p-140f, values[3] = 0x1p110f, values[4] = 0;
+      tensor.scales = test.scales(blocks_, values, rows, columns);
     }
     return tensor;
   }
@@ -236,6 +249,7 @@ class OpCaseMaker {
   }
 
   RandomFloats random_;
+  BlockScales blocks_;
   std::int64_t rows_ = 0;
   std::int64_t experts_ = 0;
   std::string what_;

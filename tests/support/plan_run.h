@@ -44,6 +44,18 @@ class TestPlan {
     }
     return {"weight", format, Shape{rows, columns}, bytes.data()};
   }
+  /// Scales for [rows, columns] of FP8 in such blocks: value i of `values` and on, over and over.
+  BlockScales scales(BlockScales blocks, const std::vector<float>& values, std::int64_t rows,
+                     std::int64_t columns) {
+    const std::int64_t row_blocks = (blocks.first_row + rows + blocks.block_rows - 1) / blocks.block_rows;
+    if (blocks.block_columns > 0)
+      blocks.column_blocks = (columns + blocks.block_columns - 1) / blocks.block_columns;
+    std::vector<float>& table = tables_.emplace_back();
+    for (std::int64_t i = 0; i < row_blocks * blocks.column_blocks; ++i)
+      table.push_back(values[static_cast<std::size_t>(i) % values.size()]);
+    blocks.values = table.data();
+    return blocks;
+  }
   TensorView vector(const std::vector<float>& values, Format format = Format::kF32) {
     TensorView tensor = weight(format, values, static_cast<std::int64_t>(values.size()));
     tensor.shape = Shape{static_cast<std::int64_t>(values.size())};
@@ -55,6 +67,7 @@ class TestPlan {
 
  private:
   std::list<std::vector<std::byte>> storage_;
+  std::list<std::vector<float>> tables_;
 };
 
 /// Where the rows of a run stand; empty: row i at position i of one sequence.

@@ -132,6 +132,18 @@ inline void encode(std::span<const float> x, BF16::Block& block) {
   block.upper = float_to_bfloat16(x[0]);
 }
 
+inline void encode(std::span<const float> x, FP8_E4M3::Block& block) {
+  const float magnitude = std::abs(x[0]);
+  std::uint8_t code = 0;  // the largest that is not above the value, or the next one if that is nearer
+  const auto value = [](int c) {
+    float v;
+    FP8_E4M3::decode({static_cast<std::uint8_t>(c)}, &v);
+    return v;
+  };
+  while (code < 0x7e && value(code + 1) <= magnitude) ++code;
+  if (code < 0x7e && value(code + 1) - magnitude < magnitude - value(code)) ++code;
+  block.code = static_cast<std::uint8_t>(code | (std::signbit(x[0]) ? 0x80 : 0));
+}
 inline void encode(std::span<const float> x, Q8_0::Block& block) {
   const HalfScale d(std::abs(largest_magnitude(x)) / 127);
   block.d = d.bits;

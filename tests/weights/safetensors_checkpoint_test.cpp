@@ -138,7 +138,7 @@ TEST(SafetensorsCheckpoint, OtherDtypesAreNamedWhenAskedFor) {
   ASSERT_TRUE(opened) << opened.error().message();
   EXPECT_EQ((*opened)->find("a"), nullptr);
   EXPECT_EQ((*opened)->get_optional("a", {4}).error().message(),
-            directory.file("") + ": tensor \"a\" has dtype U8; weights must be F32, F16 or BF16");
+            directory.file("") + ": tensor \"a\" has dtype U8; weights must be F32, F16, BF16 or F8_E4M3");
 }
 
 TEST(SafetensorsCheckpoint, SaysWhatIsWrong) {

@@ -124,30 +124,48 @@ void put_unit(const Unit256& unit, std::int64_t row, std::byte* packed) {
   }
 }
 
+/// The scales of tile `tile` of FP8.
+void put_scales(const host::Matrix& stored, std::int64_t tile, std::byte* packed) {
+  const ScalesLayout layout(stored.columns, stored.scales);
+  const auto put = [](std::byte* to, float scale) { std::memcpy(to, &scale, sizeof scale); };
+  const std::int64_t first = tile * kRowTile;
+  const std::int64_t rows = std::min(kRowTile, stored.rows - first);
+  for (std::int64_t row = 0; row < rows; ++row)
+    put(packed + layout.rows + row * 4, stored.scales.of_row(first + row));
+  for (std::int64_t column = 0; column < stored.columns; column += 32)
+    for (std::int64_t row = 0; row < std::min(rows, layout.per_unit); ++row)
+      put(packed + layout.units + (column / 32 * layout.per_unit + row) * 4,
+          stored.scales.of_unit(first + row, column));
+}
+
 template <class F>
-void pack(const std::byte* data, std::int64_t row_bytes, std::int64_t rows, std::int64_t columns,
-          std::byte* packed) {
+void pack(const host::Matrix& stored, std::int64_t tile, std::byte* packed) {
   using Block = typename F::Block;
-  for (std::int64_t row = 0; row < rows; ++row) {
-    const auto* blocks = reinterpret_cast<const Block*>(data + row * row_bytes);
-    if constexpr (F::kProduct == ProductRule::kFloat) {
+  const std::int64_t first = tile * kRowTile;
+  for (std::int64_t row = 0; row < std::min(kRowTile, stored.rows - first); ++row) {
+    const auto* blocks = reinterpret_cast<const Block*>(stored.data + (first + row) * stored.row_bytes);
+    if constexpr (is_float_rule(F::kProduct)) {
       auto* elements = reinterpret_cast<Block*>(packed) + row;
-      for (std::int64_t column = 0; column < columns; ++column) elements[column * kRowTile] = blocks[column];
+      for (std::int64_t column = 0; column < stored.columns; ++column)
+        elements[column * kRowTile] = blocks[column];
     } else {
       UnitOf<F> unit;
-      for (std::int64_t i = 0; i < columns / kUnitColumns<F>; ++i) {
+      for (std::int64_t i = 0; i < stored.columns / kUnitColumns<F>; ++i) {
         unpack_unit<F>(blocks, i, unit);
         put_unit<F>(unit, row, packed + i * UnitLayout<F>::kBytes);
       }
     }
   }
+  if constexpr (F::kProduct == ProductRule::kScaledFloat) put_scales(stored, tile, packed);
 }
 
 }  // namespace
 
-std::int64_t packed_tile_bytes(Format format, std::int64_t columns) {
+std::int64_t packed_tile_bytes(Format format, std::int64_t columns, const BlockScales& scales) {
   return visit_format(format, [&]<class F>() -> std::int64_t {
-    if constexpr (F::kProduct == ProductRule::kFloat)
+    if constexpr (F::kProduct == ProductRule::kScaledFloat)
+      return ScalesLayout(columns, scales).bytes;
+    else if constexpr (F::kProduct == ProductRule::kFloat)
       return columns * kRowTile * static_cast<std::int64_t>(sizeof(typename F::Block));
     else
       return columns / kUnitColumns<F> * UnitLayout<F>::kBytes;
@@ -156,24 +174,16 @@ std::int64_t packed_tile_bytes(Format format, std::int64_t columns) {
 
 std::int64_t opened_tile_bytes(Format format, std::int64_t columns) {
   return visit_format(format, [&]<class F>() -> std::int64_t {
-    if constexpr (F::kProduct == ProductRule::kFloat)
+    if constexpr (is_float_rule(F::kProduct))
       return columns * kPlane;
     else
       return columns / kUnitColumns<F> * OpenedLayout<F>::kBytes;
   });
 }
 
-std::int64_t packed_bytes(Format format, std::int64_t rows, std::int64_t columns) {
-  return (rows + kRowTile - 1) / kRowTile * packed_tile_bytes(format, columns);
-}
-
-void pack_tile(Format format, const std::byte* data, std::int64_t row_bytes, std::int64_t rows,
-               std::int64_t columns, std::int64_t tile, std::byte* packed) {
-  const std::int64_t first = tile * kRowTile;
-  std::memset(packed, 0, static_cast<std::size_t>(packed_tile_bytes(format, columns)));
-  visit_format(format, [&]<class F>() {
-    pack<F>(data + first * row_bytes, row_bytes, std::min(kRowTile, rows - first), columns, packed);
-  });
+void pack_tile(Format format, const host::Matrix& stored, std::int64_t tile, std::byte* packed) {
+  std::memset(packed, 0, static_cast<std::size_t>(packed_tile_bytes(format, stored.columns, stored.scales)));
+  visit_format(format, [&]<class F>() { pack<F>(stored, tile, packed); });
 }
 
 }  // namespace eider::cpu

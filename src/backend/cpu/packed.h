@@ -23,7 +23,12 @@
 // Tabled formats may have sub-scales of 4 bits, [pair 4 or 8][32] bytes, the first of a pair in the lower
 // nibble, and Q2_K's 16 minima likewise; NVFP4 has two scales, MXFP4's is a bfloat16.
 //
-// Float formats: [column][row 32] elements, as stored.
+// Float formats: [column][row 32] elements, as stored. FP8, whose scales lie beside its codes, then has
+//
+//   scales of rows float[32] | scales of units float[units]    where all rows of every tile share a block,
+//                              or float[units][32]             where they do not
+//
+// each part beginning at a multiple of 64 bytes; they are BlockScales::of_row() and of_unit().
 //
 // Opened tiles are what kernels make of packed ones where many tokens share the work, and of tabled ones
 // always: codes as bytes, the rest in planes of 4 bytes a row. A unit: codes [8 * strips][row 32][4] | scale
@@ -85,6 +90,9 @@ template <>
 struct PackedFormat<Q5_K> : IntegerCodes<5, 0, 8> {};
 template <>
 struct PackedFormat<Q6_K> : IntegerCodes<6, 32, 16> {};
+
+template <>
+struct PackedFormat<FP8_E4M3> : IntegerCodes<0, 0> {};
 
 /// A format whose codes are places in kValues, at most 16. Its kernels open each unit when they come to it,
 /// so that formats share all but that. kScaleFactor: the unit's scale is that of the block (a half, or
@@ -241,15 +249,27 @@ using OpenedLayout = OpenedUnit<F::kProduct, PackedFormat<F>::kSubScales,
                                 UnitLayout<F>::kSuper && F::kHasMin ? (PackedFormat<F>::kTabled ? 8 : 4) : 0,
                                 UnitLayout<F>::kTwoScales, has_narrow_sub_blocks<F>()>;
 
+/// Byte offsets of the scales in a packed tile of FP8.
+struct ScalesLayout {
+  std::int64_t rows;
+  std::int64_t units;
+  std::int64_t per_unit;  // floats: 1 or 32
+  std::int64_t bytes;     // of the tile
+
+  EIDER_ALWAYS_INLINE ScalesLayout(std::int64_t columns, const BlockScales& scales)
+      : rows((columns * kRowTile + 63) / 64 * 64),
+        units(rows + kPlane),
+        per_unit(scales.block_columns != 0 && (scales.block_rows | scales.first_row) % kRowTile != 0
+                     ? kRowTile
+                     : 1),
+        bytes((units + (columns + 31) / 32 * per_unit * 4 + 63) / 64 * 64) {}
+};
+
 /// Bytes of one opened tile of `columns`.
 std::int64_t opened_tile_bytes(Format format, std::int64_t columns);
 /// Bytes of one tile of `columns`.
-std::int64_t packed_tile_bytes(Format format, std::int64_t columns);
-/// Bytes of a packed matrix.
-std::int64_t packed_bytes(Format format, std::int64_t rows, std::int64_t columns);
-/// Packs tile `tile` (rows 32 * tile and on) of a matrix of `rows` rows of `row_bytes` each into
-/// packed_tile_bytes().
-void pack_tile(Format format, const std::byte* data, std::int64_t row_bytes, std::int64_t rows,
-               std::int64_t columns, std::int64_t tile, std::byte* packed);
+std::int64_t packed_tile_bytes(Format format, std::int64_t columns, const BlockScales& scales = {});
+/// Packs tile `tile` (rows 32 * tile and on) of a stored matrix into packed_tile_bytes().
+void pack_tile(Format format, const host::Matrix& stored, std::int64_t tile, std::byte* packed);
 
 }  // namespace eider::cpu

@@ -7,6 +7,7 @@
 #include "backend/host/phase.h"
 #include "backend/host/work_shares.h"
 #include "base/check.h"
+#include "tensor/code_check.h"
 
 namespace eider {
 namespace {
@@ -17,6 +18,9 @@ class HostExecutable final : public Executable {
  public:
   static Result<std::unique_ptr<Executable>> compile(const Plan& plan, const CompileOptions& options,
                                                      const Kernels& kernels, ThreadPool& pool) {
+    if (kernels.packing == nullptr)  // else they are checked when they are packed
+      for (const Op& op : plan.ops)
+        for (const TensorView* weight : weights_of(op)) EIDER_TRY_STATUS(check_codes(*weight));
     EIDER_TRY(auto executable, build(plan, options, kernels, pool));
     return std::unique_ptr<Executable>(std::move(executable));
   }

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "base/inline.h"
+#include "format/block_scales.h"
 #include "format/format.h"
 #include "ops/kv_layout.h"
 #include "ops/step_state.h"
@@ -60,16 +61,26 @@ struct QuantizeArgs {
 };
 inline constexpr std::int64_t kQuantizedBlock = 16;
 
+/// out[row] = in[input_rows[row]] times the power of two that the table's products of scaled floats want,
+/// less than 2^-100 as 0, 2^28 and more as NaN. Items: rows.
+struct ScaleInputArgs {
+  const float* in;                 // [..., columns]
+  const std::int32_t* input_rows;  // null: 0, 1, 2, ...
+  std::int64_t columns;
+  float* out;
+};
+
 /// A weight as the table's products read it: rows as stored, or packed tiles of kRowTile rows
 /// (Kernels::pack).
 struct Matrix {
   const std::byte* data;
   std::int64_t row_bytes;  // of a row, or of a packed tile
   std::int64_t rows, columns;
+  BlockScales scales = {};  // a packed tile has them in it
 };
 
-/// What products multiply with: float formats read the values, integer formats the quantised rows of their
-/// rule.
+/// What products multiply with: float formats read the values (FP8: of ScaleInputArgs), integer formats the
+/// quantised rows of their rule.
 struct ProductInput {
   const float* values;  // [rows, columns]
   QuantizedRows quantized;
@@ -214,18 +225,16 @@ inline constexpr std::int64_t moe_down_tokens(std::int64_t groups) {
 
 /// A layout of weights that a table's products read instead of the stored one.
 struct Packing {
-  /// Bytes of a tile of kRowTile rows.
-  std::int64_t (*tile_bytes)(Format format, std::int64_t columns);
+  /// Bytes of a tile of kRowTile rows of a matrix.
+  std::int64_t (*tile_bytes)(Format format, std::int64_t columns, const BlockScales& scales);
   /// Bytes of a tile as kernels open it for many tokens.
   std::int64_t (*opened_bytes)(Format format, std::int64_t columns);
-  /// Packs tile `tile` of a matrix of `rows` stored rows of `row_bytes` each; the last tile is filled up with
-  /// zeros.
-  void (*pack_tile)(Format format, const std::byte* data, std::int64_t row_bytes, std::int64_t rows,
-                    std::int64_t columns, std::int64_t tile, std::byte* packed);
+  /// Packs tile `tile` of a stored matrix; the last tile is filled up with zeros.
+  void (*pack_tile)(Format format, const Matrix& stored, std::int64_t tile, std::byte* packed);
 };
 
 /// By Format; the last of the list gives the size.
-inline constexpr std::size_t kFormats = static_cast<std::size_t>(Format::kQ1_0) + 1;
+inline constexpr std::size_t kFormats = static_cast<std::size_t>(Format::kFP8_E4M3) + 1;
 
 struct Kernels {
   template <class Args>
@@ -235,6 +244,7 @@ struct Kernels {
   const Packing* packing;  // of the weights of product and moe_down; null: as stored
   Function<QuantizeArgs> quantize_32;
   Function<QuantizeArgs> quantize_256;
+  Function<ScaleInputArgs> scale_input;
   Function<ProductArgs> product[kFormats];
   Function<MoeDownArgs> moe_down[kFormats];
   Function<MoeRouteArgs> moe_route;

@@ -105,8 +105,9 @@ Status PhaseBuilder::lower(const MoeRouteOp& op) {
 Status PhaseBuilder::lower(const MoeFfnOp& op) {
   const TensorView& first_down = op.all_experts.front().down;
   for (const auto& expert : op.all_experts)
-    if (expert.down.format != first_down.format || expert.down.shape != first_down.shape)
-      return error("tensors {} and {} differ in format or shape; a layer's experts must be alike",
+    if (expert.down.format != first_down.format || expert.down.shape != first_down.shape ||
+        !has_same_blocks(expert.down.scales, first_down.scales))
+      return error("tensors {} and {} differ in format, shape or scales; a layer's experts must be alike",
                    first_down.name, expert.down.name);
 
   const PickTable table = sort_picks(op);

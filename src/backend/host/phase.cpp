@@ -73,7 +73,8 @@ Result<Memory> Memory::allocate(const MemoryNeeds& needs, int threads) {
 }
 
 ProductInput InputForm::at(const StepState& state) const {
-  return {values,
+  const bool scaled = rule == ProductRule::kScaledFloat;
+  return {scaled ? reinterpret_cast<const float*>(quantized) : values,
           {reinterpret_cast<std::int8_t*>(quantized + layout.codes),
            reinterpret_cast<float*>(quantized + layout.scales),
            reinterpret_cast<std::int32_t*>(quantized + layout.corrections),
@@ -82,19 +83,25 @@ ProductInput InputForm::at(const StepState& state) const {
 
 InputForm PhaseBuilder::input_form(ProductRule rule, const float* values,
                                    std::function<std::int64_t(const StepState&)> rows, std::int64_t most_rows,
-                                   std::int64_t columns) const {
-  const std::int64_t offset =
-      rule == ProductRule::kInteger256 ? workspace_.quantized_256 : workspace_.quantized_32;
+                                   std::int64_t columns) {
   return {rule,
           values,
           std::move(rows),
           columns,
-          memory_.shared.data() + offset,
+          memory_.shared.data() + workspace_.input_form(rule),
           quantized_layout(rule, most_rows, columns)};
 }
 
 void PhaseBuilder::quantize(const InputForm& in, const std::int32_t* input_rows) {
   if (in.rule == ProductRule::kFloat) return;
+  if (in.rule == ProductRule::kScaledFloat) {
+    phases_.push_back(
+        {in.rows, grain_of(in.columns),
+         [=, kernel = kernels_.scale_input](const StepState&, Items rows, int) {
+           kernel({in.values, input_rows, in.columns, reinterpret_cast<float*>(in.quantized)}, rows);
+         }});
+    return;
+  }
   const auto kernel = in.rule == ProductRule::kInteger256 ? kernels_.quantize_256 : kernels_.quantize_32;
   const std::int64_t units = in.columns / unit_columns(in.rule);
   phases_.push_back({[=](const StepState& state) { return in.rows(state) * units; },
@@ -124,8 +131,7 @@ Status PhaseBuilder::lower(const EmbedOp& op) {
               const std::int64_t width = op.table.columns();
               for (std::int64_t token = tokens.begin; token < tokens.end; ++token) {
                 float* row = out + token * width;
-                decode_row(op.table.format, op.table.row(state.token_ids[static_cast<std::size_t>(token)]),
-                           width, row);
+                op.table.decode_row(state.token_ids[static_cast<std::size_t>(token)], row);
                 for (std::int64_t i = 0; i < width; ++i) row[i] *= op.scale;
               }
             });
@@ -157,7 +163,7 @@ Status PhaseBuilder::lower(const LinearOp& op) {
     return std::ranges::any_of(op.projections,
                                [&](const auto& p) { return product_rule(p.weight.format) == rule; });
   };
-  for (ProductRule rule : {ProductRule::kInteger32, ProductRule::kInteger256})
+  for (ProductRule rule : {ProductRule::kScaledFloat, ProductRule::kInteger32, ProductRule::kInteger256})
     if (used(rule)) quantize(forms(rule));
 
   std::vector<Projection> projections;

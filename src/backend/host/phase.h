@@ -56,7 +56,7 @@ struct InputForm {
   const float* values;
   std::function<std::int64_t(const StepState&)> rows;
   std::int64_t columns;
-  std::byte* quantized;  // laid out by `layout`
+  std::byte* quantized;  // laid out by `layout`; of scaled floats: those
   QuantizedLayout layout;
 
   ProductInput at(const StepState& state) const;
@@ -137,14 +137,14 @@ class PhaseBuilder {
   void multiply_gate_up(const MoeFfnOp& op, const PickTable& table);
   void multiply_down(const MoeFfnOp& op, const PickTable& table);
 
-  /// A phase that quantises `in`, by the rule of its quantised form: its row i is input_rows[i] of its values
+  /// A phase that quantises or scales `in`, by the rule of its form: its row i is input_rows[i] of its values
   /// (null: i).
   void quantize(const InputForm& in, const std::int32_t* input_rows = nullptr);
 
   /// A form of `rows`, at most `most_rows`, in the operation's workspace.
   InputForm input_form(ProductRule rule, const float* values,
                        std::function<std::int64_t(const StepState&)> rows, std::int64_t most_rows,
-                       std::int64_t columns) const;
+                       std::int64_t columns);
   const float* as_floats(const TensorView& vector);
   /// Floats of the operation's workspace.
   float* shared_floats(std::int64_t offset) {

@@ -7,6 +7,7 @@
 #include "backend/host/phase.h"
 #include "base/check.h"
 #include "format/storage_format.h"
+#include "tensor/code_check.h"
 
 namespace eider::host {
 namespace {
@@ -26,6 +27,10 @@ void visit_factors(const Op& op, Visit visit) {
   }
 }
 
+Matrix stored_matrix(const TensorView& weight) {
+  return {weight.data, weight.row_bytes(), weight.rows(), weight.columns(), weight.scales};
+}
+
 }  // namespace
 
 std::vector<PreparedWeight> packed_weights(const Plan& plan, const Kernels& kernels) {
@@ -35,9 +40,9 @@ std::vector<PreparedWeight> packed_weights(const Plan& plan, const Kernels& kern
   for (const Op& op : plan.ops)
     visit_factors(op, [&](const TensorView& weight) {
       if (seen.insert(weight.data).second)
-        weights.push_back(
-            {&weight, op.layer,
-             row_tiles(weight.rows()) * kernels.packing->tile_bytes(weight.format, weight.columns())});
+        weights.push_back({&weight, op.layer,
+                           row_tiles(weight.rows()) *
+                               kernels.packing->tile_bytes(weight.format, weight.columns(), weight.scales)});
     });
   return weights;
 }
@@ -63,13 +68,12 @@ std::int64_t packed_bytes(const Plan& plan, const Kernels& kernels) {
 
 void pack(const TensorView& weight, const Packing& packing, ThreadPool& pool, std::byte* out) {
   EIDER_CHECK_EQ(weight.columns() % format_block_elems(weight.format), 0);
-  const std::int64_t tile_bytes = packing.tile_bytes(weight.format, weight.columns());
+  const std::int64_t tile_bytes = packing.tile_bytes(weight.format, weight.columns(), weight.scales);
   const std::int64_t tiles = row_tiles(weight.rows());
   pool.run([&](int thread) {
     const auto [begin, end] = ThreadPool::share(tiles, 1, thread, pool.size());
     for (std::int64_t tile = begin; tile < end; ++tile)
-      packing.pack_tile(weight.format, weight.data, weight.row_bytes(), weight.rows(), weight.columns(), tile,
-                        out + tile * tile_bytes);
+      packing.pack_tile(weight.format, stored_matrix(weight), tile, out + tile * tile_bytes);
   });
 }
 
@@ -85,6 +89,7 @@ Result<WeightStore> WeightStore::create(const Plan& plan, const Kernels& kernels
     const TensorView& weight = *weights[i].weight;
     const std::byte* place = next;
     if (prepared.empty()) {
+      EIDER_TRY_STATUS(check_codes(weight));
       pack(weight, *kernels.packing, pool, next);
       next += weights[i].bytes;
     } else {
@@ -96,9 +101,11 @@ Result<WeightStore> WeightStore::create(const Plan& plan, const Kernels& kernels
 }
 
 Matrix WeightStore::matrix(const TensorView& weight) const {
-  if (packing_ == nullptr) return {weight.data, weight.row_bytes(), weight.rows(), weight.columns()};
-  return {places_.at(weight.data), packing_->tile_bytes(weight.format, weight.columns()), weight.rows(),
-          weight.columns()};
+  Matrix matrix = stored_matrix(weight);
+  if (packing_ == nullptr) return matrix;
+  matrix.data = places_.at(weight.data);
+  matrix.row_bytes = packing_->tile_bytes(weight.format, weight.columns(), weight.scales);
+  return matrix;
 }
 
 }  // namespace eider::host

@@ -21,18 +21,21 @@ class Offsets {
   std::int64_t end_ = 0;
 };
 
-/// Room for the quantised forms of [rows, columns] that products with `weights` need.
-struct QuantizedRoom {
-  std::int64_t bytes_32 = 0, bytes_256 = 0;
+/// Room for the forms of [rows, columns] that products with some weights need.
+struct InputRoom {
+  OpWorkspace bytes;  // in place of offsets
 
   void add(Format weight, std::int64_t rows, std::int64_t columns) {
     const ProductRule rule = product_rule(weight);
-    std::int64_t& bytes = rule == ProductRule::kInteger256 ? bytes_256 : bytes_32;
-    bytes = std::max(bytes, quantized_layout(rule, rows, columns).bytes);
+    if (rule == ProductRule::kFloat) return;
+    std::int64_t& room = bytes.input_form(rule);
+    room = std::max(room, rule == ProductRule::kScaledFloat ? rows * columns * 4
+                                                            : quantized_layout(rule, rows, columns).bytes);
   }
   void place(Offsets& offsets, OpWorkspace& workspace) const {
-    workspace.quantized_32 = offsets.take(bytes_32);
-    workspace.quantized_256 = offsets.take(bytes_256);
+    workspace.quantized_32 = offsets.take(bytes.quantized_32);
+    workspace.quantized_256 = offsets.take(bytes.quantized_256);
+    workspace.scaled = offsets.take(bytes.scaled);
   }
 };
 
@@ -44,14 +47,14 @@ std::int64_t opened_floats(const TensorView& weight, const Kernels& kernels) {
 OpWorkspace linear_workspace(const Plan& plan, const LinearOp& op, const CompileOptions& options,
                              const Kernels& kernels) {
   const Value& in = plan.value(op.in);
-  QuantizedRoom quantized;
+  InputRoom inputs;
   OpWorkspace workspace;
   for (const auto& projection : op.projections) {
-    quantized.add(projection.weight.format, most_rows(in, options), in.width);
+    inputs.add(projection.weight.format, most_rows(in, options), in.width);
     workspace.opened_floats = std::max(workspace.opened_floats, opened_floats(projection.weight, kernels));
   }
   Offsets offsets;
-  quantized.place(offsets, workspace);
+  inputs.place(offsets, workspace);
   workspace.shared_bytes = offsets.end();
   workspace.thread_floats = workspace.opened_floats;
   return workspace;
@@ -61,23 +64,23 @@ OpWorkspace moe_workspace(const Plan& plan, const MoeFfnOp& op, const CompileOpt
                           const Kernels& kernels) {
   const std::int64_t intermediate = op.all_experts.front().down.columns();
   const std::int64_t picks = options.max_tokens * plan.value(op.experts).width;
-  // The input's quantised form is no longer needed when that of the down product's input is made.
-  QuantizedRoom quantized;
+  // The input's form is no longer needed when that of the down product's input is made.
+  InputRoom inputs;
   OpWorkspace workspace;
   const std::int64_t width = plan.value(op.in).width;
   std::int64_t gathered_floats = 0;
   for (const auto& expert : op.all_experts) {
     for (const Format format : {expert.gate.format, expert.up.format}) {
-      quantized.add(format, picks, width);
+      inputs.add(format, picks, width);
       if (product_rule(format) == ProductRule::kFloat) gathered_floats = picks * width;
     }
-    quantized.add(expert.down.format, picks, intermediate);
+    inputs.add(expert.down.format, picks, intermediate);
     for (const TensorView* weight : {&expert.gate, &expert.up, &expert.down})
       workspace.opened_floats = std::max(workspace.opened_floats, opened_floats(*weight, kernels));
   }
   const std::int64_t groups = moe_down_groups(op.all_experts.front().down.format, intermediate);
   Offsets offsets;
-  quantized.place(offsets, workspace);
+  inputs.place(offsets, workspace);
   workspace.gathered = offsets.take(gathered_floats * 4);
   workspace.gate = offsets.take(picks * intermediate * 4);
   workspace.up = offsets.take(picks * intermediate * 4);
@@ -123,7 +126,7 @@ std::int64_t unit_columns(ProductRule rule) {
 }
 
 QuantizedLayout quantized_layout(ProductRule rule, std::int64_t rows, std::int64_t columns) {
-  if (rule == ProductRule::kFloat) return {};
+  if (is_float_rule(rule)) return {};
   const std::int64_t units = columns / unit_columns(rule);
   const auto of_units = [&](std::int64_t count, std::size_t size) {
     return rows * units * count * static_cast<std::int64_t>(size);

@@ -14,7 +14,7 @@ namespace eider::host {
 /// The integer rule's activations of [rows, columns]: byte offsets of its parts, from wherever it is put.
 struct QuantizedLayout {
   std::int64_t codes = 0, scales = 0, corrections = 0, sums = 0;
-  std::int64_t bytes = 0;  // 0 for the float rule, which needs none
+  std::int64_t bytes = 0;  // 0 for the float rules, which need none
 };
 QuantizedLayout quantized_layout(ProductRule rule, std::int64_t rows, std::int64_t columns);
 
@@ -28,6 +28,7 @@ std::int64_t unit_columns(ProductRule rule);
 struct OpWorkspace {
   std::int64_t quantized_32 = 0;   // inputs of the products, for weights of the 32-column rule
   std::int64_t quantized_256 = 0;  // and of the 256-column rule
+  std::int64_t scaled = 0;         // floats, for weights of the scaled float rule
   // Of a mixture of experts, where picks are tokens * top_k:
   std::int64_t gathered = 0;      // floats [picks, hidden size]: the input's rows for float weights
   std::int64_t gate = 0, up = 0;  // floats [picks, intermediate size]
@@ -36,6 +37,12 @@ struct OpWorkspace {
   std::int64_t shared_bytes = 0;
   std::int64_t opened_floats = 0;  // of thread_floats, at its begin: Packing::opened_bytes()
   std::int64_t thread_floats = 0;
+
+  /// Where the form of an input that `rule` reads lies (for kFloat: nowhere).
+  std::int64_t& input_form(ProductRule rule) {
+    if (rule == ProductRule::kScaledFloat) return scaled;
+    return rule == ProductRule::kInteger256 ? quantized_256 : quantized_32;
+  }
 };
 OpWorkspace op_workspace(const Plan& plan, const Op& op, const CompileOptions& options,
                          const Kernels& kernels);

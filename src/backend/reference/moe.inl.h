@@ -16,7 +16,8 @@ EIDER_ALWAYS_INLINE void add_expert(const MoeDownArgs& args, const Matrix& down,
       weights.multiply(args.in, places.begin, count, unit, subtree.next());
       subtree.add();
     }
-    const float* t = subtree.total();
+    float* t = subtree.total();
+    scale_rows<F>(down, first_row, count, t);
     float* group = p + begin / args.units_per_group * kTokenTile * kRowTile;
     for (std::int64_t i = 0; i < count; ++i) {
       const float weight = args.picks.weights[places.begin + i];

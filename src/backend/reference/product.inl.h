@@ -12,11 +12,15 @@ EIDER_ALWAYS_INLINE std::int32_t dot(const std::int16_t* a, const B* b) {
   return sum;
 }
 
-/// The blocks of a row; past the last row, of the last one, so that a tile is always full.
+/// Past the last row the last one, so that a tile is always full.
+EIDER_ALWAYS_INLINE std::int64_t real_row(const Matrix& matrix, std::int64_t row) {
+  return row < matrix.rows ? row : matrix.rows - 1;
+}
+
+/// The blocks of a row.
 template <class F>
 EIDER_ALWAYS_INLINE const typename F::Block* row_blocks(const Matrix& matrix, std::int64_t row) {
-  const std::int64_t real = row < matrix.rows ? row : matrix.rows - 1;
-  return reinterpret_cast<const typename F::Block*>(matrix.data + real * matrix.row_bytes);
+  return reinterpret_cast<const typename F::Block*>(matrix.data + real_row(matrix, row) * matrix.row_bytes);
 }
 
 /// One unit of a tile of rows, decoded: load() it, then multiply() gives its part of the product with `count`
@@ -54,6 +58,37 @@ struct UnitTile<F, ProductRule::kFloat> {
     }
   }
 };
+
+template <class F>
+struct UnitTile<F, ProductRule::kScaledFloat> : UnitTile<F, ProductRule::kFloat> {
+  using Floats = UnitTile<F, ProductRule::kFloat>;
+
+  float scale[kRowTile];  // of the unit's sums
+
+  EIDER_ALWAYS_INLINE void load(const Matrix& matrix, std::int64_t first_row, std::int64_t unit) {
+    Floats::load(matrix, first_row, unit);
+    for (std::int64_t r = 0; r < kRowTile; ++r)
+      scale[r] = matrix.scales.of_unit(real_row(matrix, first_row + r), unit * Floats::kColumns);
+  }
+
+  EIDER_ALWAYS_INLINE void multiply(const ProductInput& in, std::int64_t first, std::int64_t count,
+                                    std::int64_t unit, float* parts) const {
+    Floats::multiply(in, first, count, unit, parts);
+    for (std::int64_t i = 0; i < count; ++i)
+      for (int r = 0; r < kRowTile; ++r) parts[i * kRowTile + r] *= scale[r];
+  }
+};
+
+/// sums [count][kRowTile] times their rows' scales, where the format has such.
+template <class F>
+EIDER_ALWAYS_INLINE void scale_rows(const Matrix& matrix, std::int64_t first_row, std::int64_t count,
+                                    float* sums) {
+  if constexpr (F::kProduct == ProductRule::kScaledFloat)
+    for (std::int64_t r = 0; r < kRowTile; ++r) {
+      const float scale = matrix.scales.of_row(real_row(matrix, first_row + r));
+      for (std::int64_t i = 0; i < count; ++i) sums[i * kRowTile + r] *= scale;
+    }
+}
 
 /// Codes as products use them: weight = scale * code + min * min_code, sub-block scales multiplied in.
 EIDER_ALWAYS_INLINE void expand(const Unit32& unit, std::int16_t* code, std::int16_t* min_code, float& min) {
@@ -184,7 +219,8 @@ inline void product(const ProductArgs& args, Items tiles) {
         weights.multiply(args.in, args.first + first, count, unit, sums.next());
         sums.add();
       }
-      const float* y = sums.total();
+      float* y = sums.total();
+      scale_rows<F>(args.weight, first_row, count, y);
       for (std::int64_t i = 0; i < count; ++i) {
         float* out = args.out + (first + i) * args.weight.rows + first_row;
         for (std::int64_t r = 0; r < rows; ++r)

@@ -1,4 +1,4 @@
-// Activations for the integer rules.
+// Activations for the integer rules and for scaled floats.
 
 /// sums[i] = codes[2 * i] + codes[2 * i + 1]
 template <int count>
@@ -69,6 +69,23 @@ inline void quantize(const QuantizeArgs& args, Items items) {
          ++row, ++item) {
       const std::int64_t input_row = args.input_rows == nullptr ? row : args.input_rows[row];
       quantize_unit<kUnit>(args.in + input_row * args.columns + unit * kUnit, args.out, unit * rows + row);
+    }
+  }
+}
+
+/// Inputs times 2^exponent.
+template <int exponent>
+inline void scale_input(const ScaleInputArgs& args, Items rows) {
+  constexpr std::uint32_t kZeroBelow = (127 - 100) << 23, kNanFrom = (127 + 28) << 23;  // 2^-100, 2^28
+  const float factor = std::bit_cast<float>(static_cast<std::uint32_t>(127 + exponent) << 23);
+  for (std::int64_t row = rows.begin; row < rows.end; ++row) {
+    const float* in = args.in + (args.input_rows == nullptr ? row : args.input_rows[row]) * args.columns;
+    float* out = args.out + row * args.columns;
+    for (std::int64_t i = 0; i < args.columns; ++i) {
+      const std::uint32_t magnitude = std::bit_cast<std::uint32_t>(in[i]) & 0x7fffffffu;
+      const std::uint32_t scaled = std::bit_cast<std::uint32_t>(in[i] * factor);
+      const std::uint32_t small = magnitude < kZeroBelow ? 0u : scaled;
+      out[i] = std::bit_cast<float>(magnitude >= kNanFrom ? 0x7fc00000u : small);
     }
   }
 }

@@ -13,7 +13,7 @@ class LaneTreeSum {
     for (std::uint64_t digits = count_++; (digits & 1) != 0; digits >>= 1) join();
   }
   /// The trees of what was added, at least one value each.
-  EIDER_ALWAYS_INLINE const float* total() {
+  EIDER_ALWAYS_INLINE float* total() {
     while (depth_ > 1) join();
     return subtree_[0];
   }

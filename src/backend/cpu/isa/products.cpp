@@ -10,6 +10,8 @@ namespace {
 
 #include "backend/cpu/kernels/unit_product.inl.h"
 
+#include "backend/cpu/kernels/scales.inl.h"
+
 #include "backend/cpu/kernels/parts_tree.inl.h"
 
 #include "backend/cpu/kernels/staged.inl.h"

@@ -70,6 +70,12 @@ EIDER_ALWAYS_INLINE Floats load_elements(const BF16::Block* from) {
   return {_mm256_castsi256_ps(_mm256_slli_epi32(wide, 16))};
 }
 
+EIDER_ALWAYS_INLINE Floats load_elements(const FP8_E4M3::Block* from) {
+  const __m256i wide = _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from)));
+  return {_mm256_castsi256_ps(
+      _mm256_and_si256(_mm256_slli_epi32(wide, 20), _mm256_set1_epi32(static_cast<int>(0x87f00000u))))};
+}
+
 EIDER_ALWAYS_INLINE Ints load_ints(const std::byte* from) {
   return {_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from))};
 }

@@ -66,6 +66,13 @@ EIDER_ALWAYS_INLINE Floats load_elements(const BF16::Block* from) {
   return {_mm512_castsi512_ps(_mm512_slli_epi32(wide, 16))};
 }
 
+/// The values times 2^-120.
+EIDER_ALWAYS_INLINE Floats load_elements(const FP8_E4M3::Block* from) {
+  const __m512i wide = _mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
+  return {_mm512_castsi512_ps(
+      _mm512_and_si512(_mm512_slli_epi32(wide, 20), _mm512_set1_epi32(static_cast<int>(0x87f00000u))))};
+}
+
 EIDER_ALWAYS_INLINE Ints load_ints(const std::byte* from) {
   return {_mm512_loadu_si512(from)};
 }

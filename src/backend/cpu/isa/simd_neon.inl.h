@@ -59,6 +59,14 @@ EIDER_ALWAYS_INLINE Floats load_elements(const F16::Block* from) {
 EIDER_ALWAYS_INLINE Floats load_elements(const BF16::Block* from) {
   return {vreinterpretq_f32_u32(vshlq_n_u32(vmovl_u16(vld1_u16(&from->upper)), 16))};
 }
+EIDER_ALWAYS_INLINE Floats load_elements(const FP8_E4M3::Block* from) {
+  std::uint32_t word;
+  __builtin_memcpy(&word, from, 4);
+  const int8x8_t bytes = vreinterpret_s8_u32(vdup_n_u32(word));
+  const int32x4_t wide = vmovl_s16(vget_low_s16(vmovl_s8(bytes)));
+  return {vreinterpretq_f32_s32(
+      vandq_s32(vshlq_n_s32(wide, 20), vdupq_n_s32(static_cast<std::int32_t>(0x87f00000u))))};
+}
 
 EIDER_ALWAYS_INLINE Ints splat_int(std::int32_t value) {
   return {vdupq_n_s32(value)};

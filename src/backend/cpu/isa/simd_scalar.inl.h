@@ -73,6 +73,10 @@ EIDER_ALWAYS_INLINE Floats load_elements(const BF16::Block* from) {
   return lanes_of<Floats>([&](int i)
                               __attribute__((always_inline)) { return bfloat16_to_float(from[i].upper); });
 }
+EIDER_ALWAYS_INLINE Floats load_elements(const FP8_E4M3::Block* from) {
+  return lanes_of<Floats>([&](int i)
+                              __attribute__((always_inline)) { return FP8_E4M3::small_value(from[i]); });
+}
 
 EIDER_ALWAYS_INLINE Ints splat_int(std::int32_t value) {
   return {Int4{value, value, value, value}};

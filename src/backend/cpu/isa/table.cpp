@@ -14,6 +14,7 @@ Kernels make_table() {
   Kernels table = common_table();
   table.name = EIDER_ISA_NAME;
   table.packing = &kPacking;
+  table.scale_input = &scale_input<100>;  // for values times 2^-120
   add_products(table);
   add_moe_downs(table);
   add_attention(table);

@@ -4,22 +4,26 @@
 /// p[token][row] += weight * t for one group of units, of which `units` lie at `weights`, unit `unit` first:
 /// `tokens` places of one expert, from `place` on, and the rows from `first_row` on.
 template <class Source, int tokens, int vectors>
-EIDER_ALWAYS_INLINE void add_group(const MoeDownArgs& args, const std::byte* weights, std::int64_t units,
-                                   std::int64_t first_row, std::int64_t unit, std::int64_t place,
-                                   std::int64_t first_token, float* p) {
+EIDER_ALWAYS_INLINE void add_group(const MoeDownArgs& args, const TileScales<Source>& scales,
+                                   const std::byte* weights, std::int64_t units, std::int64_t first_row,
+                                   std::int64_t unit, std::int64_t place, std::int64_t first_token,
+                                   float* p) {
   using Unit = UnitProduct<Source, tokens, vectors>;
   const std::int64_t columns = args.down[0].columns;
   Parts<tokens, vectors> t;
   Unit::multiply(weights, first_row, unit, columns, args.in, place, t);
+  scales.scale_unit(unit, first_row, t);
   if (units == 2) {
     Parts<tokens, vectors> second;
     Unit::multiply(weights + Source::kBytes, first_row, unit + 1, columns, args.in, place, second);
+    scales.scale_unit(unit + 1, first_row, second);
     unroll<tokens>([&](auto i) __attribute__((always_inline)) {
       unroll<vectors>([&](auto v) __attribute__((always_inline)) {
         t.part[i][v] = t.part[i][v] + second.part[i][v];
       });
     });
   }
+  scales.scale_rows(first_row, t);
   unroll<tokens>([&](auto i) __attribute__((always_inline)) {
     const Floats weight = splat(args.picks.weights[place + i]);
     float* sum = p + (args.picks.tokens[place + i] - first_token) * kRowTile + first_row;
@@ -31,25 +35,28 @@ EIDER_ALWAYS_INLINE void add_group(const MoeDownArgs& args, const std::byte* wei
 
 /// The groups of units [first, end), which lie at `weights`; `first` begins a group.
 template <class Source, int tokens, int vectors>
-EIDER_ALWAYS_INLINE void add_groups_of(const MoeDownArgs& args, const std::byte* weights, std::int64_t first,
-                                       std::int64_t end, std::int64_t first_row, std::int64_t place,
-                                       std::int64_t first_token) {
+EIDER_ALWAYS_INLINE void add_groups_of(const MoeDownArgs& args, const TileScales<Source>& scales,
+                                       const std::byte* weights, std::int64_t first, std::int64_t end,
+                                       std::int64_t first_row, std::int64_t place, std::int64_t first_token) {
   const std::int64_t size = args.units_per_group;
   float* p = args.scratch + first / size * args.tile_tokens * kRowTile;
   for (std::int64_t unit = first; unit < end; unit += size, p += args.tile_tokens * kRowTile) {
     const std::int64_t units = end - unit < size ? end - unit : size;
-    add_group<Source, tokens, vectors>(args, weights + (unit - first) * Source::kBytes, units, first_row,
-                                       unit, place, first_token, p);
+    add_group<Source, tokens, vectors>(args, scales, weights + (unit - first) * Source::kBytes, units,
+                                       first_row, unit, place, first_token, p);
   }
 }
 
+/// `weights`: the tile at `packed` as `Source` reads it.
 template <class Source, int tokens>
-EIDER_ALWAYS_INLINE void add_places_of_tile(const MoeDownArgs& args, const std::byte* weights,
-                                            std::int64_t place, std::int64_t first_token) {
+EIDER_ALWAYS_INLINE void add_places_of_tile(const MoeDownArgs& args, const std::byte* packed,
+                                            const std::byte* weights, std::int64_t place,
+                                            std::int64_t first_token) {
+  const TileScales<Source> scales(packed, args.down[0]);
   constexpr int kRowVectors = kVectors<Source::kProduct, tokens>;
   const std::int64_t units = units_of<Source::kProduct>(args.down[0].columns);
   for (std::int64_t row = 0; row < kRowTile; row += kRowVectors * kLanes)
-    add_groups_of<Source, tokens, kRowVectors>(args, weights, 0, units, row, place, first_token);
+    add_groups_of<Source, tokens, kRowVectors>(args, scales, weights, 0, units, row, place, first_token);
 }
 
 /// Places [place, place + tokens) of one expert, from units that are opened on the way.
@@ -58,12 +65,13 @@ EIDER_ALWAYS_INLINE void add_places_staged(const MoeDownArgs& args, const TileUn
                                            std::int64_t first_token) {
   constexpr int kRowVectors = kVectors<Source::kProduct, tokens>;
   Stage<Source> stage;
+  const TileScales<Source> scales(nullptr, args.down[0]);
   const std::int64_t units = units_of<Source::kProduct>(args.down[0].columns);
   for (std::int64_t first = 0; first < units; first += stage.kUnits) {
     const std::int64_t end = units - first < stage.kUnits ? units : first + stage.kUnits;
     const std::byte* opened = stage.open(from, first, end - first);
     for (std::int64_t row = 0; row < kRowTile; row += kRowVectors * kLanes)
-      add_groups_of<Source, tokens, kRowVectors>(args, opened, first, end, row, place, first_token);
+      add_groups_of<Source, tokens, kRowVectors>(args, scales, opened, first, end, row, place, first_token);
   }
 }
 
@@ -79,12 +87,12 @@ struct PackedExpert {
       if (end - place >= kFewestForOpened) {
         const std::byte* opened = Opened<F>::open(packed, args.down[0].columns, args.opened);
         for (; place + kOpenedTokens <= end; place += kOpenedTokens)
-          add_places_of_tile<Opened<F>, kOpenedTokens>(args, opened, place, first_token);
+          add_places_of_tile<Opened<F>, kOpenedTokens>(args, packed, opened, place, first_token);
       }
     }
     for (; place + kPlaces <= end; place += kPlaces)
-      add_places_of_tile<Packed<F>, kPlaces>(args, packed, place, first_token);
-    for (; place < end; ++place) add_places_of_tile<Packed<F>, 1>(args, packed, place, first_token);
+      add_places_of_tile<Packed<F>, kPlaces>(args, packed, packed, place, first_token);
+    for (; place < end; ++place) add_places_of_tile<Packed<F>, 1>(args, packed, packed, place, first_token);
   }
 };
 

@@ -31,14 +31,17 @@ EIDER_ALWAYS_INLINE void multiply_rows(const ProductArgs& args, const std::byte*
                                        std::int64_t first_row, std::int64_t first_token) {
   PartsTree<tokens, vectors> tree;
   Parts<tokens, vectors> parts;
+  const TileScales<Source> scales(args.weight.data + tile * args.weight.row_bytes, args.weight);
   const std::int64_t columns = args.weight.columns;
   const std::int64_t units = units_of<Source::kProduct>(columns);
   for (std::int64_t unit = 0; unit < units; ++unit) {
     UnitProduct<Source, tokens, vectors>::multiply(weights + unit * Source::kBytes, first_row, unit, columns,
                                                    args.in, args.first + first_token, parts);
+    scales.scale_unit(unit, first_row, parts);
     tree.add(parts);
   }
   tree.total(parts);
+  scales.scale_rows(first_row, parts);
   store_parts(args, parts, tile * kRowTile + first_row, first_token);
 }
 

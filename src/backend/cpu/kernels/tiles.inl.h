@@ -25,7 +25,7 @@ enum class UnitKind : std::uint8_t {
   kSigned256,   // sub-blocks of signed codes whose sums do not
 };
 template <ProductRule rule>
-inline constexpr UnitKind kUnitKind = rule == ProductRule::kFloat             ? UnitKind::kFloat
+inline constexpr UnitKind kUnitKind = is_float_rule(rule)                     ? UnitKind::kFloat
                                       : rule == ProductRule::kInteger32       ? UnitKind::kInteger32
                                       : rule == ProductRule::kInteger32Halves ? UnitKind::kHalves32
                                                                               : UnitKind::kInteger256;
@@ -126,6 +126,7 @@ struct Packed<F, ProductRule::kInteger256> : PackedIntegers<F> {
 /// An opened tile of a float format: as F32's packed one.
 template <class F, ProductRule rule = F::kProduct>
 struct Opened : Packed<F32> {
+  static constexpr ProductRule kProduct = rule;
   static constexpr bool kInOrder = false;
   /// Opens a tile into `opened`; returns where it lies.
   static EIDER_ALWAYS_INLINE const std::byte* open(const std::byte* packed, std::int64_t columns,
