@@ -95,9 +95,9 @@ class Bench {
     ProgressBar bar(terminal_, "writing");
     EIDER_TRY_STATUS(model.write(*flags_.write, draw(bar)));
     bar.erase();
-    std::error_code ignored;
-    const auto size = static_cast<std::int64_t>(std::filesystem::file_size(*flags_.write, ignored));
-    terminal_.note(fmt::format("{}: {}, {}", *flags_.write, model.name(), format_bytes(size)));
+    std::int64_t bytes = 0;
+    for (const TensorView& tensor : model.tensors()) bytes += tensor.bytes();
+    terminal_.note(fmt::format("{}: {}, {}", *flags_.write, model.name(), format_bytes(bytes)));
     return kExitSuccess;
   }
 

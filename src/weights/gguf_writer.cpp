@@ -1,18 +1,12 @@
 #include "weights/gguf_writer.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <filesystem>
-#include <system_error>
 
 #include "weights/gguf_tensor_type.h"
+#include "weights/new_file.h"
 
 namespace eider {
 namespace {
@@ -35,76 +29,12 @@ std::size_t padding(std::size_t size) {
   return (kAlignment - size % kAlignment) % kAlignment;
 }
 
-std::string system_reason(int number) {
-  return std::error_code(number, std::generic_category()).message();
-}
-
-/// A file beside its final path, which takes its place on commit(), and is removed otherwise.
-class NewFile {
- public:
-  static Result<NewFile> create(const std::string& path) {
-    std::error_code ignored;
-    if (std::filesystem::is_directory(path, ignored)) return error("is a directory");
-    NewFile file(path, fmt::format("{}.partial-{}", path, getpid()));
-    file.descriptor_ = open(file.partial_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (file.descriptor_ < 0) return error("cannot create {}: {}", file.partial_, system_reason(errno));
-    return file;
-  }
-  NewFile(NewFile&& other) noexcept
-      : path_(std::move(other.path_)),
-        partial_(std::move(other.partial_)),
-        descriptor_(std::exchange(other.descriptor_, -1)) {}
-  NewFile& operator=(NewFile&&) = delete;
-  ~NewFile() {
-    if (descriptor_ < 0) return;
-    close(descriptor_);
-    unlink(partial_.c_str());
-  }
-
-  Status write(std::string_view bytes) {
-    while (!bytes.empty()) {
-      const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
-      if (written < 0 && errno == EINTR) continue;
-      if (written < 0) return error("cannot write: {}", system_reason(errno));
-      bytes.remove_prefix(static_cast<std::size_t>(written));
-    }
-    return {};
-  }
-
-  Status commit() {
-    // Some file systems tell of a full disk no sooner.
-    if (close(std::exchange(descriptor_, -1)) != 0 || std::rename(partial_.c_str(), path_.c_str()) != 0) {
-      const std::string reason = system_reason(errno);
-      unlink(partial_.c_str());
-      return error("cannot write: {}", reason);
-    }
-    return {};
-  }
-
- private:
-  NewFile(std::string path, std::string partial) : path_(std::move(path)), partial_(std::move(partial)) {}
-
-  std::string path_;
-  std::string partial_;
-  int descriptor_ = -1;
-};
-
-Status write_tensors(NewFile& file, const std::vector<TensorView>& tensors, std::int64_t total,
-                     const std::function<bool(std::int64_t, std::int64_t)>& progress) {
-  constexpr std::size_t kPiece = std::size_t{8} << 20;
-  std::int64_t done = 0;
+/// Tensors one after the other, each padded to the alignment.
+Status write_tensors(NewFile& file, const std::vector<TensorView>& tensors) {
   for (const TensorView& tensor : tensors) {
-    std::string_view rest(reinterpret_cast<const char*>(tensor.data),
-                          static_cast<std::size_t>(tensor.bytes()));
-    const std::string gap(padding(rest.size()), '\0');
-    while (!rest.empty()) {
-      const std::string_view piece = rest.substr(0, kPiece);
-      EIDER_TRY_STATUS(file.write(piece));
-      rest.remove_prefix(piece.size());
-      done += static_cast<std::int64_t>(piece.size());
-      if (progress && !progress(done, total)) return error("interrupted; nothing was kept");
-    }
-    EIDER_TRY_STATUS(file.write(gap));
+    const auto bytes = static_cast<std::size_t>(tensor.bytes());
+    EIDER_TRY_STATUS(file.write_data({reinterpret_cast<const char*>(tensor.data), bytes}));
+    EIDER_TRY_STATUS(file.write(std::string(padding(bytes), '\0')));
   }
   return {};
 }
@@ -187,9 +117,9 @@ Status GgufWriter::write(const std::string& path, const std::vector<TensorView>&
   std::int64_t total = 0;
   for (const TensorView& tensor : tensors) total += tensor.bytes();
   const auto write_all = [&]() -> Status {
-    EIDER_TRY(NewFile file, NewFile::create(path));
+    EIDER_TRY(NewFile file, NewFile::create(path, total, progress));
     EIDER_TRY_STATUS(file.write(header(tensors)));
-    EIDER_TRY_STATUS(write_tensors(file, tensors, total, progress));
+    EIDER_TRY_STATUS(write_tensors(file, tensors));
     return file.commit();
   };
   return write_all().context(path);

@@ -12,11 +12,15 @@
 #include "weights/gguf_names.h"
 #include "weights/gguf_tensors.h"
 #include "weights/random_weights.h"
+#include "weights/safetensors_writer.h"
 
 namespace eider {
 namespace {
 
-enum class Kind : std::uint8_t { kMatrix, kRouter, kNorm };
+/// kEnd: the embedding and the head, which FP8 checkpoints publish as BF16.
+enum class Kind : std::uint8_t { kMatrix, kRouter, kNorm, kEnd };
+
+constexpr std::int64_t kScaleBlock = 128;
 
 /// A tensor that the model must have.
 struct Wanted {
@@ -24,6 +28,15 @@ struct Wanted {
   Kind kind;
   Shape shape;
 };
+
+std::int64_t blocks_of(std::int64_t size) {
+  return (size + kScaleBlock - 1) / kScaleBlock;
+}
+/// Blocks of a matrix, or of one for each expert.
+std::int64_t scale_count(const Shape& shape) {
+  const std::int64_t rows = shape[shape.rank() - 2];
+  return shape.rows() / rows * blocks_of(rows) * blocks_of(shape.columns());
+}
 
 /// The tensors of one layer, "blk.N." in front.
 void want_layer(const ModelShape& m, std::int64_t layer, std::vector<Wanted>& wanted) {
@@ -59,11 +72,11 @@ void want_layer(const ModelShape& m, std::int64_t layer, std::vector<Wanted>& wa
   }
 }
 
-std::vector<Wanted> wanted_tensors(const ModelShape& m) {
-  std::vector<Wanted> wanted = {{"token_embd.weight", Kind::kMatrix, {m.vocab_size, m.hidden_size}},
+std::vector<Wanted> wanted_tensors(const ModelShape& m, Format format) {
+  const Kind ends = format == Format::kFP8_E4M3 ? Kind::kEnd : Kind::kMatrix;
+  std::vector<Wanted> wanted = {{"token_embd.weight", ends, {m.vocab_size, m.hidden_size}},
                                 {"output_norm.weight", Kind::kNorm, {m.hidden_size}}};
-  if (!m.tie_word_embeddings)
-    wanted.push_back({"output.weight", Kind::kMatrix, {m.vocab_size, m.hidden_size}});
+  if (!m.tie_word_embeddings) wanted.push_back({"output.weight", ends, {m.vocab_size, m.hidden_size}});
   for (std::int64_t layer = 0; layer < m.num_hidden_layers; ++layer) want_layer(m, layer, wanted);
   return wanted;
 }
@@ -74,7 +87,9 @@ class Stretch {
   /// Long enough for the largest of `wanted` that is of `kind`.
   static Result<Stretch> create(Kind kind, const std::vector<Wanted>& wanted, const SyntheticSpec& spec,
                                 ThreadPool& pool) {
-    const Format format = kind == Kind::kMatrix ? spec.format : Format::kF32;
+    const Format format = kind == Kind::kMatrix ? spec.format
+                          : kind == Kind::kEnd  ? Format::kBF16
+                                                : Format::kF32;
     std::int64_t largest = 0;
     for (const Wanted& tensor : wanted)
       if (tensor.kind == kind)
@@ -107,6 +122,20 @@ class Stretch {
   std::uint64_t seed;
   std::shared_ptr<const Buffer> memory;
 };
+
+/// Scales of FP8 matrices in blocks as published, 0.75 to 1.25 times what gives weights their deviation: each
+/// matrix has as many of the first ones as it needs.
+Result<Buffer> make_scales(const std::vector<Wanted>& wanted, std::uint64_t seed) {
+  std::int64_t count = 0;
+  for (const Wanted& tensor : wanted)
+    if (tensor.kind == Kind::kMatrix) count = std::max(count, scale_count(tensor.shape));
+  EIDER_TRY(Buffer buffer, Buffer::allocate(static_cast<std::size_t>(count) * sizeof(float)));
+  auto* scales = reinterpret_cast<float*>(buffer.data());
+  for (std::int64_t i = 0; i < count; ++i)
+    scales[i] = kRandomFp8Scale *
+                static_cast<float>(0.75 + 0.5 * uniform_draw(seed, static_cast<std::uint64_t>(i), 1));
+  return buffer;
+}
 
 nlohmann::json published_config(const ModelShape& m, std::string_view model_type) {
   nlohmann::json config = {{"model_type", model_type},
@@ -146,24 +175,31 @@ Result<SyntheticModel> SyntheticModel::create(const SyntheticSpec& spec, ThreadP
                  shape.num_hidden_layers);
   const bool cut = spec.layers > 0 && spec.layers < shape.num_hidden_layers;
   if (cut) shape.num_hidden_layers = spec.layers;
-  SyntheticModel model(shape,
+  SyntheticModel model(shape, spec.format,
                        fmt::format("{}{} {}", shape.name, cut ? fmt::format(" {} layers", spec.layers) : "",
                                    format_name(spec.format)));
 
-  const std::vector<Wanted> wanted = wanted_tensors(shape);
+  const std::vector<Wanted> wanted = wanted_tensors(shape, spec.format);
   const std::int64_t block = format_block_elems(spec.format);
   for (const Wanted& tensor : wanted)
     if (tensor.kind == Kind::kMatrix && tensor.shape.columns() % block != 0)
       return error("{}: {} needs a multiple of {} columns, but {} is {}", model.name_,
                    format_name(spec.format), block, tensor.name, tensor.shape.text());
   std::vector<Stretch> stretches;  // by Kind
-  for (const Kind kind : {Kind::kMatrix, Kind::kRouter, Kind::kNorm}) {
+  for (const Kind kind : {Kind::kMatrix, Kind::kRouter, Kind::kNorm, Kind::kEnd}) {
     EIDER_TRY(Stretch stretch, Stretch::create(kind, wanted, spec, pool).context(model.name_));
     model.stretches_.push_back(stretch.memory);
     stretches.push_back(std::move(stretch));
   }
   for (std::size_t i = 0; i < wanted.size(); ++i)
     model.tensors_.push_back(stretches[static_cast<std::size_t>(wanted[i].kind)].cut(wanted[i], i));
+  if (spec.format != Format::kFP8_E4M3) return model;
+  EIDER_TRY(Buffer scales, make_scales(wanted, spec.seed));
+  for (TensorView& tensor : model.tensors_)
+    if (tensor.format == Format::kFP8_E4M3)
+      tensor.scales = {reinterpret_cast<const float*>(scales.data()), kScaleBlock, kScaleBlock,
+                       blocks_of(tensor.columns())};
+  model.stretches_.push_back(std::make_shared<const Buffer>(std::move(scales)));
   return model;
 }
 
@@ -176,6 +212,26 @@ Result<std::shared_ptr<const Checkpoint>> SyntheticModel::checkpoint() const {
   EIDER_TRY(GgufTensors tensors, GgufTensors::create(*architecture, builder));
   for (const TensorView& tensor : tensors_) EIDER_TRY_STATUS(tensors.add(tensor));
   return std::move(builder).finish();
+}
+
+Status SyntheticModel::write(const std::string& path, const WriteProgress& progress) const {
+  return format_ == Format::kFP8_E4M3 ? write_directory(path, progress) : write_gguf(path, progress);
+}
+
+Status SyntheticModel::write_directory(const std::string& path, const WriteProgress& progress) const {
+  if (shape_.architecture == "gemma3")
+    return error("{}: {}: norms of gemma3 are written to GGUF files only", path, name_);
+  EIDER_TRY(const std::shared_ptr<const Checkpoint> published, checkpoint());
+  nlohmann::json config = published->config().json();
+  config["hidden_act"] = "silu";
+  config["torch_dtype"] = "bfloat16";
+  config["quantization_config"] = {{"quant_method", "fp8"},
+                                   {"fmt", "e4m3"},
+                                   {"activation_scheme", "dynamic"},
+                                   {"weight_block_size", {kScaleBlock, kScaleBlock}}};
+  std::vector<TensorView> tensors;
+  for (const auto& [name, tensor] : published->tensors()) tensors.push_back(tensor);
+  return write_model_directory(path, config, tensors, progress);
 }
 
 }  // namespace eider

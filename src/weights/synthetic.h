@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,13 +13,15 @@
 #include "tensor/buffer.h"
 #include "tensor/tensor_view.h"
 #include "weights/checkpoint.h"
+#include "weights/new_file.h"
 #include "weights/synthetic_shapes.h"
 
 namespace eider {
 
 struct SyntheticSpec {
   ModelShape shape;
-  Format format = Format::kQ8_0;  ///< of all matrices but routers; routers and norms are F32
+  Format format = Format::kQ8_0;  ///< of all matrices but routers; routers and norms are F32,
+                                  ///< beside FP8 the embedding and the head BF16
   std::int64_t layers = 0;        ///< only the first so many; 0: all
   std::uint64_t seed = 1;
 };
@@ -41,14 +42,19 @@ class SyntheticModel {
   /// Without a vocabulary: it is asked with token ids.
   Result<std::shared_ptr<const Checkpoint>> checkpoint() const;
 
-  /// Writes a file with a vocabulary of placeholders. As GgufWriter::write().
-  Status write(const std::string& path,
-               const std::function<bool(std::int64_t, std::int64_t)>& progress = {}) const;
+  /// Writes a GGUF file with a vocabulary of placeholders (as GgufWriter::write()), or of FP8 a directory as
+  /// published ones look (as write_model_directory()), without a tokenizer.
+  Status write(const std::string& path, const WriteProgress& progress = {}) const;
 
  private:
-  SyntheticModel(ModelShape shape, std::string name) : shape_(shape), name_(std::move(name)) {}
+  Status write_gguf(const std::string& path, const WriteProgress& progress) const;  // synthetic_gguf.cpp
+  Status write_directory(const std::string& path, const WriteProgress& progress) const;
+
+  SyntheticModel(ModelShape shape, Format format, std::string name)
+      : shape_(shape), format_(format), name_(std::move(name)) {}
 
   ModelShape shape_;  // its num_hidden_layers are the ones made
+  Format format_;
   std::string name_;
   std::vector<std::shared_ptr<const Buffer>> stretches_;
   std::vector<TensorView> tensors_;

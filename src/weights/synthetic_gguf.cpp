@@ -56,8 +56,7 @@ void add_vocabulary(std::int64_t vocab_size, GgufWriter& writer) {
 
 }  // namespace
 
-Status SyntheticModel::write(const std::string& path,
-                             const std::function<bool(std::int64_t, std::int64_t)>& progress) const {
+Status SyntheticModel::write_gguf(const std::string& path, const WriteProgress& progress) const {
   GgufWriter writer;
   writer.string("general.architecture", shape_.architecture).string("general.name", name_ + " (synthetic)");
   add_sizes(shape_, writer);

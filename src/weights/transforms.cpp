@@ -49,8 +49,10 @@ Result<OwnedTensor> half_split_like(const TensorView& tensor, std::int64_t heads
   if (heads < 1 || rows % (2 * heads) != 0)
     return error("tensor {}: {} rows are no even number for each of {} heads", printable(tensor.name), rows,
                  heads);
+  if (tensor.scales.values != nullptr && tensor.scales.block_rows % (rows / heads) != 0)
+    return error("tensor {}: blocks of scales that end within a head", printable(tensor.name));
   EIDER_TRY(auto buffer, Buffer::allocate(static_cast<std::size_t>(tensor.bytes())));
-  TensorView view{tensor.name, tensor.format, tensor.shape, buffer.data()};
+  TensorView view{tensor.name, tensor.format, tensor.shape, buffer.data(), tensor.scales};
   return OwnedTensor{std::move(buffer), std::move(view)};
 }
 

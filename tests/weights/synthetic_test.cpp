@@ -107,6 +107,39 @@ TEST(SyntheticModel, FilesHoldWhatMemoryHolds) {
   }
 }
 
+TEST(SyntheticModel, Fp8DirectoriesHoldWhatMemoryHolds) {
+  for (const std::string_view architecture : {"llama", "qwen3", "qwen3moe"}) {
+    SCOPED_TRACE(architecture);
+    const test::TempDir folder;
+    const SyntheticModel model = make({.shape = tiny_shape(architecture), .format = Format::kFP8_E4M3});
+    const auto in_memory = model.checkpoint();
+    ASSERT_TRUE(in_memory.ok()) << in_memory.error().message();
+    const Status written = model.write(folder.file("model"));
+    ASSERT_TRUE(written.ok()) << written.error().message();
+    const auto from_file = Checkpoint::open(folder.file("model"));
+    ASSERT_TRUE(from_file.ok()) << from_file.error().message();
+    EXPECT_EQ((*from_file)->source(), "safetensors, 1 file");
+    int scaled = 0;
+    for (const auto& [name, expected] : (*in_memory)->tensors()) {
+      const auto tensor = (*from_file)->get(name, expected.shape);
+      ASSERT_TRUE(tensor.ok()) << tensor.error().message();
+      ASSERT_EQ(tensor->format, expected.format) << name;
+      EXPECT_EQ(tensor->format == Format::kBF16,
+                name.starts_with("lm_head") || name.find("embed") != name.npos);
+      std::vector<float> row(static_cast<std::size_t>(tensor->columns())), other(row.size());
+      for (const std::int64_t index : {std::int64_t{0}, tensor->rows() - 1}) {
+        tensor->decode_row(index, row.data());
+        expected.decode_row(index, other.data());
+        EXPECT_EQ(row, other) << name;
+      }
+      if (tensor->format == Format::kFP8_E4M3) ++scaled;
+    }
+    EXPECT_EQ(scaled, architecture == "qwen3moe" ? 2 * (4 + 3 * 8) : 2 * 7);
+  }
+  const SyntheticModel gemma = make({.shape = tiny_shape("gemma3"), .format = Format::kFP8_E4M3});
+  EXPECT_NE(gemma.write("nowhere").error().message().find("GGUF files only"), std::string::npos);
+}
+
 TEST(SyntheticModel, TensorsDifferFromEachOther) {
   const SyntheticModel model = make({.shape = tiny_shape("qwen3moe"), .format = Format::kQ4_0});
   std::set<std::string> seen;

@@ -34,7 +34,22 @@ EIDER_ALWAYS_INLINE void multiply_rows(const ProductArgs& args, const std::byte*
   const TileScales<Source> scales(args.weight.data + tile * args.weight.row_bytes, args.weight);
   const std::int64_t columns = args.weight.columns;
   const std::int64_t units = units_of<Source::kProduct>(columns);
-  for (std::int64_t unit = 0; unit < units; ++unit) {
+  std::int64_t unit = 0;
+  if constexpr (Source::kProduct == ProductRule::kScaledFloat && tokens * vectors < 8) {
+    // A unit is too few bytes for the latency of its chains.
+    constexpr int kUnits = 8 / (tokens * vectors);
+    for (; (unit + kUnits) * 32 <= columns; unit += kUnits) {
+      Parts<tokens, vectors> several[kUnits];
+      UnitProduct<Source, tokens, vectors>::multiply_whole(weights + unit * Source::kBytes, first_row, unit,
+                                                           columns, args.in, args.first + first_token,
+                                                           several);
+      unroll<kUnits>([&](auto i) __attribute__((always_inline)) {
+        scales.scale_unit(unit + i, first_row, several[i]);
+        tree.add(several[i]);
+      });
+    }
+  }
+  for (; unit < units; ++unit) {
     UnitProduct<Source, tokens, vectors>::multiply(weights + unit * Source::kBytes, first_row, unit, columns,
                                                    args.in, args.first + first_token, parts);
     scales.scale_unit(unit, first_row, parts);

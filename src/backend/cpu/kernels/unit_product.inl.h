@@ -45,6 +45,36 @@ struct UnitProduct<Source, tokens, vectors, UnitKind::kFloat> {
       });
     }
   }
+
+  /// The parts of `units` units side by side, all of them whole: a chain alone waits for its own sums.
+  template <int units>
+  static EIDER_ALWAYS_INLINE void multiply_whole(const std::byte* weights, std::int64_t first_row,
+                                                 std::int64_t unit, std::int64_t columns,
+                                                 const ProductInput& in, std::int64_t first_token,
+                                                 Parts<tokens, vectors> (&parts)[units]) {
+    const float* x[tokens];
+    unroll<tokens>([&](auto t) __attribute__((always_inline)) {
+      x[t] = in.values + (first_token + t) * columns + unit * 32;
+      unroll<units * vectors>([&](auto i) __attribute__((always_inline)) {
+        parts[i / vectors].part[t][i % vectors] = splat(0);
+      });
+    });
+    for (std::int64_t k = 0; k < 32; k += 2) {  // two columns are a cache line at least
+      unroll<units>([&](auto u) __attribute__((always_inline)) {
+        const std::byte* column = weights + u * Source::kBytes + k * Source::kColumnBytes;
+        prefetch<Source::kInOrder, 2 * Source::kColumnBytes>(column);
+        unroll<2 * vectors>([&](auto i) __attribute__((always_inline)) {
+          constexpr int kSecond = decltype(i)::value / vectors, kVector = decltype(i)::value % vectors;
+          const Floats w =
+              Source::elements(column + kSecond * Source::kColumnBytes, first_row + kVector * kLanes);
+          unroll<tokens>([&](auto t) __attribute__((always_inline)) {
+            Floats& part = parts[u].part[t][kVector];
+            part = fma(w, splat(x[t][u * 32 + k + kSecond]), part);
+          });
+        });
+      });
+    }
+  }
 };
 
 /// What makes up for `offset` on codes, from a correction for 128.
