@@ -22,7 +22,7 @@ constexpr std::int64_t kLargestPage = std::int64_t{64} << 10;
 
 /// Prepares the weights of a section to `out`, and lets go of the pages they were made from.
 Status prepare_section(const Model& model, const std::vector<PreparedWeight>& weights, Backend& backend,
-                     const PreparedIndex& index, std::size_t section, std::byte* out) {
+                       const PreparedIndex& index, std::size_t section, std::byte* out) {
   const PreparedSection& place = index.sections()[section];
   const auto last = place.first + place.count;
   for (std::size_t i = place.first; i < last; ++i)
