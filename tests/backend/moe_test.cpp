@@ -86,9 +86,9 @@ class MoeFfnTest : public testing::TestWithParam<FfnCase> {
     for (std::int64_t expert = 0; expert < c.experts; ++expert) {
       const auto weight = [&](Format format, std::int64_t rows, std::int64_t columns) {
         const bool is_fp8 = format == Format::kFP8_E4M3;
-        TensorView weight = test_.weight(format, random.normal(rows * columns, is_fp8 ? 30 : 0.1f), columns);
-        if (is_fp8) weight.scales = test_.scales(c.blocks, random.normal(37, 0.003f), rows, columns);
-        return weight;
+        TensorView tensor = test_.weight(format, random.normal(rows * columns, is_fp8 ? 30 : 0.1f), columns);
+        if (is_fp8) tensor.scales = test_.scales(c.blocks, random.normal(37, 0.003f), rows, columns);
+        return tensor;
       };
       experts_.push_back({weight(c.gate, c.intermediate, c.hidden), weight(c.up, c.intermediate, c.hidden),
                           weight(c.down, c.hidden, c.intermediate)});
