@@ -130,7 +130,7 @@ TEST(Fp8Checkpoint, ScalesMayLieInAnotherShardAndUnderOtherNames) {
   const TempDir directory;
   directory.write("config.json", kQwen);
   directory.write("model.safetensors.index.json",
-                  R"({"weight_map": {"a.weight": "1.safetensors", "x": "2.safetensors"}})");
+                  R"({"weight_map": {"a.weight": "1.safetensors", "a.scale": "2.safetensors"}})");
   SafetensorsWriter()
       .tensor("a.weight", "F8_E4M3", {2, 32}, codes(64))
       .write(directory.file("1.safetensors"));
