@@ -102,8 +102,8 @@ Result<OwnedScales> Fp8Scales::read(const std::string& name, const Shape& shape)
     entry = find_(scales_name);
   }
   if (entry == nullptr)
-    return error("its scales are missing: neither {}_scale_inv nor {}_scale is there", printable(name),
-                 printable(name));
+    return error("its scales are missing: neither {} nor {} is there", printable(name + "_scale_inv"),
+                 printable(name + "_scale"));
 
   EIDER_TRY(BlockScales scales,
             blocks(shape, entry->shape, blocks_first).context("its scales " + printable(scales_name)));

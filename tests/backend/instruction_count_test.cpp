@@ -27,7 +27,7 @@ class TileProduct {
  public:
   TileProduct(const host::Kernels& kernels, Format format, std::int64_t tiles)
       : product_(kernels.product[static_cast<std::size_t>(format)]),
-        tile_bytes_(kernels.packing->tile_bytes(format, kColumns)),
+        tile_bytes_(kernels.packing->tile_bytes(format, kColumns, {})),
         tiles_(tiles) {}
 
   void run() {
@@ -83,7 +83,8 @@ const std::map<std::string_view, std::array<double, 3>> kRecorded = {
     {"IQ3_XXS", {0.156, 0.285, 0.333}}, {"IQ3_S", {0.156, 0.285, 0.320}},  {"IQ2_XXS", {0.163, 0.321, 0.408}},
     {"IQ2_XS", {0.187, 0.366, 0.431}},  {"IQ2_S", {0.187, 0.367, 0.431}},  {"IQ1_S", {0.163, 0.321, 0.356}},
     {"IQ1_M", {0.191, 0.374, 0.406}},   {"TQ1_0", {0.143, 0.277, 0.311}},  {"TQ2_0", {0.143, 0.277, 0.311}},
-    {"MXFP4", {0.166, 0.291, 0.327}},   {"NVFP4", {0.182, 0.319, 0.354}},  {"Q1_0", {0.158, 0.299, 0.335}}};
+    {"MXFP4", {0.166, 0.291, 0.327}},   {"NVFP4", {0.182, 0.319, 0.354}},  {"Q1_0", {0.158, 0.299, 0.335}},
+    {"FP8", {0.363, 0.645, 0.645}}};
 
 TEST(InstructionCount, IsAsRecorded) {
 #if !defined(NDEBUG) || defined(__clang__) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
