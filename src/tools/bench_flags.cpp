@@ -137,7 +137,8 @@ void add_model_flags(CLI::App& command, BenchFlags& flags) {
       command, "--seed", [&flags](std::int64_t n) { flags.seed = static_cast<std::uint64_t>(n); }, 0,
       std::int64_t{1} << 31, "Of synthetic weights; the same seed makes the same bytes [1]", kModels);
   add_text_flag(command, "--write", "PATH", flags.write,
-                "Writes the synthetic model instead of measuring it: a GGUF file, of FP8 a directory", kModels);
+                "Writes the synthetic model instead of measuring it: a GGUF file, of FP8 a directory",
+                kModels);
   add_integers_flag(command, "-p,--n-prompt", flags.prompts, 0, kMostTokens,
                     "Prompts of so many tokens; 0: none [512]", kModels);
   add_integers_flag(command, "-n,--n-gen", flags.generates, 0, kMostTokens,

@@ -154,7 +154,7 @@ TEST_F(Directory, TensorsThatAreNotWhatTheModelHas) {
               header[name]["shape"] = {480, 128};
               header[name]["dtype"] = "I16";
             }),
-            ": tensor \"" + name + "\" has dtype I16; weights must be F32, F16 or BF16");
+            ": tensor \"" + name + "\" has dtype I16; weights must be F32, F16, BF16 or F8_E4M3");
   EXPECT_EQ(error_with_header([&](json& header) { header[name]["dtype"] = "Q16"; }),
             std::string(kFirstShard) + ": tensor \"" + name + "\": dtype \"Q16\" is unknown");
   EXPECT_EQ(error_with_header([&](json& header) {

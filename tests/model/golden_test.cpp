@@ -149,7 +149,8 @@ TEST_P(Golden, LogitsAndGreedyContinuations) {
 
 std::vector<GoldenCase> cases() {
   std::vector<GoldenCase> all;
-  for (const char* model : {"llama", "llama_tied", "qwen2", "qwen3", "qwen3_moe", "gemma3", "qwen3_fp8", "qwen3_moe_fp8"})
+  for (const char* model :
+       {"llama", "llama_tied", "qwen2", "qwen3", "qwen3_moe", "gemma3", "qwen3_fp8", "qwen3_moe_fp8"})
     for (const char* config : {"config.json", "config_published.json"}) all.push_back({model, config});
   return all;
 }
