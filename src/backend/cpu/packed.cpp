@@ -1,6 +1,7 @@
 #include "backend/cpu/packed.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <iterator>
 
@@ -16,14 +17,22 @@ void put_half(std::byte* at, float value) {
   std::memcpy(at, &half, sizeof half);
 }
 
+/// Where each code stands in a tabled format's table, by the code as an unsigned byte.
+template <class F>
+constexpr std::array<std::uint8_t, 256> kPlaces = [] {
+  std::array<std::uint8_t, 256> places{};
+  for (std::size_t i = std::size(PackedFormat<F>::kValues); i-- > 0;)  // of equal ones, the first
+    places[static_cast<std::uint8_t>(PackedFormat<F>::kValues[i])] = static_cast<std::uint8_t>(i);
+  return places;
+}();
+
 /// What is stored of a code.
 template <class F>
 int stored_code(std::int8_t code) {
-  using Packed = PackedFormat<F>;
-  if constexpr (Packed::kTabled)
-    return static_cast<int>(std::ranges::find(Packed::kValues, code) - std::begin(Packed::kValues));
+  if constexpr (PackedFormat<F>::kTabled)
+    return kPlaces<F>[static_cast<std::uint8_t>(code)];
   else
-    return code + Packed::kOffset;
+    return code + PackedFormat<F>::kOffset;
 }
 
 /// ORs bits `first` and on, `count` of them, of a code of group `group` into planes that hold so many bits of
