@@ -13,15 +13,9 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-/// The file's object, an empty one where there is no such file.
 Result<Config> read_object(const fs::path& path) {
   constexpr std::size_t kMostBytes = std::size_t{16} << 20;
-  std::error_code ignored;
-  json object = json::object();
-  if (fs::exists(path, ignored)) {
-    EIDER_TRY(object, read_json_file(path.string(), kMostBytes));
-  }
-  if (!object.is_object()) return error("{}: expected an object", path.string());
+  EIDER_TRY(json object, read_optional_object(path.string(), kMostBytes));
   return Config(std::move(object), path.string());
 }
 

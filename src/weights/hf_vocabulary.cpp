@@ -24,12 +24,8 @@ bool is_there(const fs::path& path) {
   return fs::exists(path, ignored);
 }
 
-/// The file's object, an empty one where there is no such file.
 Result<json> read_object(const fs::path& path) {
-  if (!is_there(path)) return json::object();
-  EIDER_TRY(json object, read_json_file(path.string(), kMostConfigBytes));
-  if (!object.is_object()) return error("{}: expected an object", path.string());
-  return object;
+  return read_optional_object(path.string(), kMostConfigBytes);
 }
 
 /// The token that config[key] spells, as text or as an object with its content. Configurations name tokens

@@ -1,5 +1,6 @@
 #include "weights/json.h"
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <vector>
@@ -65,6 +66,14 @@ Result<json> read_json_file(const std::string& path, std::size_t most_bytes) {
     return error("{}: {} bytes; at most {} are read as JSON", path, bytes.size(), most_bytes);
   return parse_json(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()))
       .context(path);
+}
+
+Result<json> read_optional_object(const std::string& path, std::size_t most_bytes) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) return json::object();
+  EIDER_TRY(json object, read_json_file(path, most_bytes));
+  if (!object.is_object()) return error("{}: expected an object", path);
+  return object;
 }
 
 }  // namespace eider

@@ -15,6 +15,9 @@ Result<nlohmann::json> parse_json(std::string_view text);
 /// Reads and parses a file of at most `most_bytes`; errors begin with its path.
 Result<nlohmann::json> read_json_file(const std::string& path, std::size_t most_bytes);
 
+/// The same of a file that holds an object; an empty one where there is no such file.
+Result<nlohmann::json> read_optional_object(const std::string& path, std::size_t most_bytes);
+
 /// The message of a nlohmann exception without its library's prefix.
 std::string json_error_text(std::string_view what);
 
