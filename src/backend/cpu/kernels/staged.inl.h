@@ -6,7 +6,7 @@
 template <class OpenedLayout, int offset, bool is_signed>
 struct Staged : OpenedPlanes<OpenedLayout> {
   static constexpr UnitKind kKind = OpenedLayout::kProduct == ProductRule::kInteger256
-                                        ? UnitKind::kSigned256
+                                        ? UnitKind::kSummed256
                                         : kUnitKind<OpenedLayout::kProduct>;
   static constexpr bool kSigned = is_signed;
   static constexpr bool kHasMin = false;

@@ -20,9 +20,9 @@ inline constexpr bool kTabledSigned = !codes_are_places<F>() && kTabledOffset<F>
 enum class UnitKind : std::uint8_t {
   kFloat,       // a chain of multiply-adds
   kInteger32,   // one dot product
-  kHalves32,    // two, of signed codes
+  kHalves32,    // two
   kInteger256,  // sub-blocks whose sums fit 16 bits
-  kSigned256,   // sub-blocks of signed codes whose sums do not
+  kSummed256,   // sub-blocks that are summed in 32 bits
 };
 template <ProductRule rule>
 inline constexpr UnitKind kUnitKind = is_float_rule(rule)                     ? UnitKind::kFloat

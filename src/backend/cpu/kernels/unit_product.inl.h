@@ -228,7 +228,7 @@ struct UnitProduct<Source, tokens, vectors, UnitKind::kInteger256> {
   }
 };
 
-/// 32 columns of signed codes, whose halves have scales of their own.
+/// 32 columns, whose halves have scales of their own.
 template <class Source, int tokens, int vectors>
 struct UnitProduct<Source, tokens, vectors, UnitKind::kHalves32> {
   static EIDER_ALWAYS_INLINE void multiply(const std::byte* weights, std::int64_t first_row,
@@ -258,9 +258,9 @@ struct UnitProduct<Source, tokens, vectors, UnitKind::kHalves32> {
   }
 };
 
-/// 256 columns of signed codes, whose sums over a sub-block do not fit 16 bits.
+/// 256 columns of an opened unit: each sub-block is summed in 32 bits and then scaled.
 template <class Source, int tokens, int vectors>
-struct UnitProduct<Source, tokens, vectors, UnitKind::kSigned256> {
+struct UnitProduct<Source, tokens, vectors, UnitKind::kSummed256> {
   static constexpr int kSubBlocks = Source::Layout::kSubScaleCount;
   static constexpr int kGroups = 64 / kSubBlocks;
   static constexpr std::int64_t kCorrections = kSubBlocks == 16 ? kCorrectionsOf16 : kCorrectionsOf32;
