@@ -70,12 +70,16 @@ std::string format_names() {
 }
 
 Status parse_format(const std::string& text, std::vector<Format>& list) {
+  if (lower(text) == "all") {
+    list.insert(list.end(), std::begin(kAllFormats), std::end(kAllFormats));
+    return {};
+  }
   for (const Format format : kAllFormats)
     if (lower(format_name(format)) == lower(text)) {
       list.push_back(format);
       return {};
     }
-  return error("{}", format_names());
+  return error("{}, or all", format_names());
 }
 
 Status parse_shape(const std::string& text, std::vector<ModelShape>& list) {
@@ -205,8 +209,9 @@ void add_bench_flags(CLI::App& command, BenchFlags& flags) {
   add_switch(command, "--kernels", flags.kernels,
              "Measures products and attention by format and shape, on one instruction set (--isa)");
   add_model_flags(command, flags);
-  add_list_flag(command, "--format", "NAME,...", flags.formats, parse_format,
-                "Of synthetic models [q8_0] and kernels [all]: " + format_names());
+  add_list_flag(
+      command, "--format", "NAME,...", flags.formats, parse_format,
+      "Of synthetic models [q8_0] and kernels [q4_k,q6_k,q8_0,bf16]: " + format_names() + ", or all");
   add_list_flag(command, "--shapes", "RxC,...", flags.shapes, parse_matrix,
                 "Rows and columns of weights [9728x2560,2560x9728]", kKernels);
   add_integers_flag(command, "--tokens", flags.tokens, 1, 4096, "Tokens multiplied at a time [1,8,64,512]",
