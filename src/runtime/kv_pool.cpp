@@ -1,6 +1,7 @@
 #include "runtime/kv_pool.h"
 
 #include <algorithm>
+#include <cstring>
 #include <functional>
 #include <limits>
 #include <utility>
@@ -53,11 +54,28 @@ void KvPool::release(int kind, std::byte* block) {
   if (--count == 0) blocks.unused.push_back(block);
 }
 
+bool KvPool::is_shared(int kind, const std::byte* block) const {
+  return references(state(kind), block) > 1;
+}
+
+void KvPool::copy(int kind, const std::byte* from, std::byte* to) {
+  std::memcpy(to, from, static_cast<std::size_t>(block_bytes(kind)));
+}
+
 std::int64_t KvPool::blocks_in_use(int kind) const {
   return state(kind).blocks - static_cast<std::int64_t>(state(kind).unused.size());
 }
 
+std::int64_t KvPool::bytes_in_use() const {
+  std::int64_t bytes = 0;
+  for (int kind = 0; kind < static_cast<int>(kinds_.size()); ++kind) {
+    bytes += blocks_in_use(kind) * block_bytes(kind);
+  }
+  return bytes;
+}
+
 Status KvPool::add_slab(KindState& kind) {
+  if (limit_bytes_ - bytes_allocated_ < kind.block_bytes) free_unused_slabs();
   const std::int64_t room = (limit_bytes_ - bytes_allocated_) / kind.block_bytes;
   if (room < 1) {
     return error(
@@ -88,13 +106,36 @@ Status KvPool::add_slab(KindState& kind) {
   return {};
 }
 
-std::int32_t& KvPool::references(KindState& kind, const std::byte* block) {
-  for (Slab& slab : kind.slabs) {
-    const std::byte* const first = slab.memory.data;
-    const auto bytes = static_cast<std::int64_t>(slab.references.size()) * kind.block_bytes;
-    if (std::less<>()(block, first) || !std::less<>()(block, first + bytes)) continue;
-    EIDER_CHECK_EQ((block - first) % kind.block_bytes, 0);
-    return slab.references[static_cast<std::size_t>((block - first) / kind.block_bytes)];
+void KvPool::free_unused_slabs() {
+  for (KindState& kind : states_) {
+    const auto is_unused = [](const Slab& slab) {
+      return std::all_of(slab.references.begin(), slab.references.end(),
+                         [](std::int32_t count) { return count == 0; });
+    };
+    for (const Slab& slab : kind.slabs) {
+      if (!is_unused(slab)) continue;
+      const auto count = static_cast<std::int64_t>(slab.references.size());
+      std::erase_if(kind.unused,
+                    [&](const std::byte* block) { return slab_has(slab, kind.block_bytes, block); });
+      kind.blocks -= count;
+      bytes_allocated_ -= count * kind.block_bytes;
+    }
+    std::erase_if(kind.slabs, is_unused);
+  }
+}
+
+bool KvPool::slab_has(const Slab& slab, std::int64_t block_bytes, const std::byte* block) {
+  const std::byte* const first = slab.memory.data;
+  const auto bytes = static_cast<std::int64_t>(slab.references.size()) * block_bytes;
+  return !std::less<>()(block, first) && std::less<>()(block, first + bytes);
+}
+
+const std::int32_t& KvPool::references(const KindState& kind, const std::byte* block) {
+  for (const Slab& slab : kind.slabs) {
+    if (!slab_has(slab, kind.block_bytes, block)) continue;
+    const std::int64_t offset = block - slab.memory.data;
+    EIDER_CHECK_EQ(offset % kind.block_bytes, 0);
+    return slab.references[static_cast<std::size_t>(offset / kind.block_bytes)];
   }
   check_failed(__FILE__, __LINE__, "a block that is not of this pool");
 }

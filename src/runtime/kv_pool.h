@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -21,15 +22,21 @@ class KvPool {
   KvPool& operator=(const KvPool&) = delete;
 
   /// A block with one reference. Its content is whatever its last owner left: attention never reads a
-  /// position before it is written. Fails with advice when the limit or the machine's memory is reached.
+  /// position before it is written. Fails with advice when the limit or the machine's memory is reached; near
+  /// the limit, slabs of other kinds that are not in use make room.
   Result<std::byte*> take(int kind);
-  void share(int kind, std::byte* block);    ///< one more reference
-  void release(int kind, std::byte* block);  ///< one fewer; the last one makes it free
+  void share(int kind, std::byte* block);                  ///< one more reference
+  void release(int kind, std::byte* block);                ///< one fewer; the last one makes it free
+  bool is_shared(int kind, const std::byte* block) const;  ///< whether it has more than one reference
+  void copy(int kind, const std::byte* from, std::byte* to);
 
   const std::vector<KvKind>& kinds() const { return kinds_; }
   KvType type() const { return type_; }
+  std::int64_t block_bytes(int kind) const { return state(kind).block_bytes; }
+  std::int64_t limit_bytes() const { return limit_bytes_; }
   std::int64_t bytes_allocated() const { return bytes_allocated_; }
   std::int64_t blocks_in_use(int kind) const;
+  std::int64_t bytes_in_use() const;  ///< of all kinds
 
  private:
   struct Slab {
@@ -46,7 +53,12 @@ class KvPool {
   KindState& state(int kind) { return states_[static_cast<std::size_t>(kind)]; }
   const KindState& state(int kind) const { return states_[static_cast<std::size_t>(kind)]; }
   Status add_slab(KindState& kind);
-  std::int32_t& references(KindState& kind, const std::byte* block);
+  void free_unused_slabs();
+  static bool slab_has(const Slab& slab, std::int64_t block_bytes, const std::byte* block);
+  static const std::int32_t& references(const KindState& kind, const std::byte* block);
+  static std::int32_t& references(KindState& kind, const std::byte* block) {
+    return const_cast<std::int32_t&>(references(std::as_const(kind), block));
+  }
 
   Backend& backend_;
   std::vector<KvKind> kinds_;

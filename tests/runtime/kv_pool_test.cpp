@@ -87,6 +87,28 @@ TEST(KvPool, TakesTheLastBlockThatMemoryHas) {
   EXPECT_NE(refused.error().message().find("cannot allocate"), std::string::npos);
 }
 
+TEST(KvPool, AtTheLimitSlabsThatAreNotInUseMakeRoomForOtherKinds) {
+  FakeBackend backend;
+  const std::int64_t bytes = kv_block_bytes(full_kind(), KvType::kF16);
+  KvPool pool(backend, {full_kind(), full_kind()}, KvType::kF16, 12 * bytes);
+  std::vector<std::byte*> first;
+  for (int i = 0; i < 12; ++i) first.push_back(*pool.take(0));  // three slabs
+  EXPECT_FALSE(pool.take(1).ok());
+  for (const std::size_t i : {5, 6, 7, 9, 10, 11}) pool.release(0, first[i]);
+  EXPECT_FALSE(pool.take(1).ok());  // one block of each slab is in use
+  pool.release(0, first[4]);
+  std::byte* const other = *pool.take(1);
+  EXPECT_EQ(pool.blocks_in_use(0), 5);
+  EXPECT_EQ(pool.blocks_in_use(1), 1);
+  EXPECT_EQ(pool.bytes_in_use(), 6 * bytes);
+  EXPECT_EQ(pool.bytes_allocated(), 12 * bytes);
+  pool.share(1, other);
+  EXPECT_TRUE(pool.is_shared(1, other));
+  EXPECT_FALSE(pool.is_shared(0, first[0]));
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(pool.take(0).ok());
+  EXPECT_FALSE(pool.take(0).ok());  // the limit still holds
+}
+
 TEST(KvPool, AKindWithoutLayersStillHasBlocks) {
   FakeBackend backend;
   KvPool pool(backend, {{"full", 0, 1, 2, 0}}, KvType::kF16, 0);

@@ -181,6 +181,99 @@ TEST(Session, GivesItsBlocksBackOnceWhenMovedAndDestroyed) {
   EXPECT_EQ(pool.blocks_in_use(0), 0);
 }
 
+TEST(Session, AForkSharesBlocksUntilOneOfThemWrites) {
+  FakeBackend backend;
+  KvPool pool(backend, {full_kind()}, KvType::kF16, 0);
+  Session session(pool, 4096);
+  grow(session, 300, 100);
+  std::byte* const shared = session.block({0, 2});
+  shared[0] = std::byte{42};
+  {
+    Session fork = session.fork(290);
+    EXPECT_EQ(fork.length(), 290);
+    EXPECT_TRUE(std::equal(fork.tokens().begin(), fork.tokens().end(), session.tokens().begin()));
+    EXPECT_EQ(pool.blocks_in_use(0), 3);
+    grow(fork, 10, 5);
+    EXPECT_EQ(pool.blocks_in_use(0), 4);  // the partial block is copied, once
+    EXPECT_EQ(fork.block({0, 1}), session.block({0, 1}));
+    EXPECT_NE(fork.block({0, 2}), shared);
+    EXPECT_EQ(fork.block({0, 2})[0], std::byte{42});
+    grow(session, 10, 10);
+    EXPECT_EQ(session.block({0, 2}), shared);  // which is now its own
+
+    Session at_a_boundary = session.fork(256);
+    grow(at_a_boundary, 100, 100);
+    EXPECT_EQ(pool.blocks_in_use(0), 5);
+  }
+  EXPECT_EQ(pool.blocks_in_use(0), 3);
+}
+
+TEST(Session, RewindingASharedSessionKeepsTheOthersBlocks) {
+  FakeBackend backend;
+  KvPool pool(backend, {full_kind()}, KvType::kF16, 0);
+  Session session(pool, 4096);
+  grow(session, 400, 100);
+  const Session fork = session.fork(400);
+  EXPECT_EQ(session.rewind(200), 200);  // in the middle of a block that the fork has too
+  grow(session, 10, 10);
+  EXPECT_NE(session.block({0, 1}), fork.block({0, 1}));
+}
+
+TEST(Session, EveryMarkedPromptEndCanBeReturnedTo) {
+  const std::int64_t window = 150;
+  const auto make = [&](KvPool& pool) {
+    Session session(pool, 8192);
+    session.keep_prompt_ends(3);
+    for (int turn = 0; turn < 5; ++turn) {
+      grow(session, 700, 100);
+      session.mark_prompt_end();
+    }
+    grow(session, 500, 50);
+    return session;
+  };
+  FakeBackend backend;
+  KvPool pool(backend, {sliding_kind(window), full_kind()}, KvType::kF16, 0);
+  Session session = make(pool);
+  const std::vector<std::int64_t> ends(session.prompt_ends().begin(), session.prompt_ends().end());
+  EXPECT_EQ(ends, (std::vector<std::int64_t>{2100, 2800, 3500}));
+  for (const std::int64_t end : ends) {
+    EXPECT_EQ(session.resumable(end), end);
+    EXPECT_EQ(session.resumable(end - 1), end - 1);
+    const Session fork = session.fork(end - 1);
+    EXPECT_TRUE(can_continue(fork, end - 1, window));
+    EXPECT_EQ(fork.length(), end - 1);
+  }
+  EXPECT_LT(session.resumable(1400), 1400);  // forgotten
+  EXPECT_EQ(session.rewind(2799), 2799);
+  EXPECT_EQ(session.prompt_ends().back(), 2799);
+  EXPECT_EQ(session.resumable(2100), 2100);
+}
+
+TEST(Session, IsRestoredFromItsParts) {
+  FakeBackend backend;
+  KvPool pool(backend, {sliding_kind(150), full_kind()}, KvType::kF16, 0);
+  Session session(pool, 4096);
+  session.keep_prompt_ends(4);
+  grow(session, 600, 100);
+  session.mark_prompt_end();
+  grow(session, 700, 100);
+  const std::vector<BlockPlace> held = session.held_blocks();
+  Session restored(pool, 4096);
+  ASSERT_TRUE(restored.restore(session.tokens(), session.prompt_ends(), held).ok());
+  EXPECT_EQ(restored.held_blocks(), held);
+  for (std::int64_t length = 0; length <= 1300; length += 13)
+    EXPECT_EQ(restored.resumable(length), session.resumable(length)) << length;
+  grow(restored, 100, 10);
+
+  KvPool small(backend, {sliding_kind(150), full_kind()}, KvType::kF16,
+               8 * kv_block_bytes(full_kind(), KvType::kF16));
+  Session refused(small, 4096);
+  EXPECT_FALSE(refused.restore(session.tokens(), session.prompt_ends(), held).ok());
+  EXPECT_EQ(refused.length(), 0);
+  EXPECT_EQ(small.blocks_in_use(0) + small.blocks_in_use(1), 0);
+  grow(refused, 100, 10);
+}
+
 TEST(Session, BlocksStayWhereTheyAre) {
   FakeBackend backend;
   KvPool pool(backend, {full_kind()}, KvType::kF16, 0);
