@@ -10,26 +10,13 @@
 #include <vector>
 
 #include "base/result.h"
+#include "runtime/answer.h"
 #include "runtime/engine.h"
 #include "runtime/logits_hash.h"
 #include "runtime/sampler.h"
-#include "runtime/stop_strings.h"
-#include "text/detokenizer.h"
 #include "text/tokenizer.h"
 
 namespace eider {
-
-struct GenerationLimits {
-  std::int64_t max_tokens =
-      -1;  ///< sampled tokens, the one that ends the turn included; -1: no limit of its own
-  std::vector<std::string> stop;  ///< text that ends the answer and is not part of it
-  bool ignore_eos = false;        ///< go on after tokens that end the turn
-};
-
-/// kStop: the model ended its turn, or a stop string came; kLength: max_tokens reached or the context is
-/// full.
-enum class FinishReason : std::uint8_t { kStop, kLength, kCancelled };
-const char* finish_reason_name(FinishReason reason);  // "stop", "length", "cancelled"
 
 class Generation {
  public:
@@ -50,11 +37,11 @@ class Generation {
 
   State state() const { return state_; }
   bool done() const { return state_ == State::kDone; }
-  FinishReason finish_reason() const { return finish_reason_; }
+  FinishReason finish_reason() const { return answer_.finish_reason(); }
   std::int64_t prompt_tokens() const { return static_cast<std::int64_t>(prompt_.size()); }
   std::int64_t prefilled() const { return prefilled_; }
   /// Sampled ids, the one that ended the turn included.
-  std::span<const TokenId> ids() const { return ids_; }
+  std::span<const TokenId> ids() const { return answer_.ids(); }
   /// XXH3-64 of the fp32 logit rows that were sampled from, in order.
   std::uint64_t logits_hash() const { return logits_hash_.value(); }
 
@@ -78,19 +65,14 @@ class Generation {
 
   Engine* engine_;
   Session* session_;
-  const Tokenizer* tokenizer_;
   Sampler sampler_;
   std::vector<TokenId> prompt_;
-  GenerationLimits limits_;
-  Detokenizer detokenizer_;
-  StopStrings stop_strings_;
+  Answer answer_;
   LogitsHash logits_hash_;
 
   State state_ = State::kPrefill;
-  FinishReason finish_reason_ = FinishReason::kStop;
   bool cancelled_ = false;
   std::int64_t prefilled_ = 0;
-  std::vector<TokenId> ids_;
   Clock::time_point started_, first_token_, last_token_;
 };
 

@@ -18,7 +18,7 @@ StopStrings::StopStrings(std::vector<std::string> stops) : stops_(std::move(stop
 }
 
 std::string StopStrings::push(std::string_view text) {
-  if (found_) return {};
+  if (found()) return {};
   held_ += text;
 
   // Complete stop strings: the smallest (end, begin).
@@ -28,7 +28,7 @@ std::string StopStrings::push(std::string_view text) {
     if (begin != std::string::npos) first = std::min(first, {begin + stop.size(), begin});
   }
   if (first.first != std::string::npos) {
-    found_ = true;
+    found_ = held_.substr(first.second, first.first - first.second);
     held_.resize(first.second);
     return std::exchange(held_, {});
   }

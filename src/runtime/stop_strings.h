@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,12 +24,14 @@ class StopStrings {
   std::string push(std::string_view text);
   /// What was held back, when the answer ends for another reason.
   std::string finish();
-  bool found() const { return found_; }
+  bool found() const { return found_.has_value(); }
+  /// Which.
+  const std::optional<std::string>& found_string() const { return found_; }
 
  private:
   std::vector<std::string> stops_;
   std::string held_;
-  bool found_ = false;
+  std::optional<std::string> found_;
 };
 
 }  // namespace eider

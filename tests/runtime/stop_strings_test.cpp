@@ -47,6 +47,8 @@ TEST(StopStrings, TheOneThatIsCompleteFirstCounts) {
   EXPECT_EQ(stops.push("xabcd"), "xa");
   StopStrings nested({"c", "abc"});
   EXPECT_EQ(nested.push("xabc"), "x");  // both end there; the longer began first
+  EXPECT_EQ(stops.found_string(), "bc");
+  EXPECT_EQ(nested.found_string(), "abc");
 }
 
 // However the text is cut, the same comes out; and it is what one letter at a time gives by the definition.
