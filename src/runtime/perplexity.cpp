@@ -2,18 +2,13 @@
 
 #include <algorithm>
 
-#include "base/check.h"
 #include "ops/double_math.h"
-#include "ops/numerics.h"
+#include "runtime/log_softmax.h"
 
 namespace eider {
 
 double negative_log_likelihood(std::span<const float> logits, TokenId id) {
-  EIDER_CHECK(id >= 0 && static_cast<std::size_t>(id) < logits.size());
-  const float best = *std::max_element(logits.begin(), logits.end());
-  double sum = 0;
-  for (const float logit : logits) sum += numerics::exp32(logit - best);
-  return log64(sum) - (static_cast<double>(logits[static_cast<std::size_t>(id)]) - static_cast<double>(best));
+  return LogSoftmax(logits).negative_log_likelihood(id);
 }
 
 Result<Perplexity> measure_perplexity(Engine& engine, std::span<const TokenId> ids,

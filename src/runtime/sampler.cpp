@@ -176,8 +176,8 @@ Sampler::Sampler(const SamplerOptions& options, std::int64_t vocab_size)
 }
 
 TokenId Sampler::sample(std::span<const float> logits, std::span<const TokenId> history,
-                        std::int64_t position) {
-  prepare(logits, history);
+                        std::int64_t position, std::span<const std::uint64_t> allowed) {
+  prepare(logits, history, allowed);
   const double total = rank_weights();
   const double threshold =
       uniform_draw(options_.seed, static_cast<std::uint64_t>(position), options_.choice) * total;
@@ -192,17 +192,27 @@ TokenId Sampler::sample(std::span<const float> logits, std::span<const TokenId> 
 
 std::span<const Sampler::Candidate> Sampler::candidates(std::span<const float> logits,
                                                         std::span<const TokenId> history) {
-  prepare(logits, history);
+  prepare(logits, history, {});
   rank_candidates();
   return candidates_;
 }
 
 // Runs the stages. They keep the candidates in the order of their ids.
-void Sampler::prepare(std::span<const float> logits, std::span<const TokenId> history) {
+void Sampler::prepare(std::span<const float> logits, std::span<const TokenId> history,
+                      std::span<const std::uint64_t> allowed) {
   EIDER_CHECK_EQ(static_cast<std::int64_t>(logits.size()), vocab_size_);
   candidates_.clear();
-  for (std::size_t id = 0; id < logits.size(); ++id) {
+  const auto add = [&](std::size_t id) {
     candidates_.push_back({static_cast<TokenId>(id), logits[id], 0.0f});
+  };
+  if (allowed.empty()) {
+    for (std::size_t id = 0; id < logits.size(); ++id) add(id);
+  } else {
+    EIDER_CHECK(allowed.size() * 64 >= logits.size());
+    for (std::size_t id = 0; id < logits.size(); ++id) {
+      if ((allowed[id / 64] >> (id % 64) & 1) != 0) add(id);
+    }
+    EIDER_CHECK(!candidates_.empty());
   }
   const bool greedy = options_.temperature == 0;
   for (const SamplerStage stage : options_.stages) {

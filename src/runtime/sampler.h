@@ -59,8 +59,10 @@ class Sampler {
   };
 
   /// The token at index `position` of the sequence whose earlier tokens are `history`. Logits are finite:
-  /// [vocab_size]. Allocates nothing.
-  TokenId sample(std::span<const float> logits, std::span<const TokenId> history, std::int64_t position);
+  /// [vocab_size]. `allowed`: only tokens i whose bit i % 64 of allowed[i / 64] is set can come, as if there
+  /// were no others; at least one; empty: all. Allocates nothing.
+  TokenId sample(std::span<const float> logits, std::span<const TokenId> history, std::int64_t position,
+                 std::span<const std::uint64_t> allowed = {});
   /// What sample() would draw from, in rank order (weight descending, id ascending); a token's probability is
   /// its weight over the sum of all. At least one; exactly one at temperature 0. Valid until the next call.
   std::span<const Candidate> candidates(std::span<const float> logits, std::span<const TokenId> history);
@@ -68,7 +70,8 @@ class Sampler {
  private:
   Sampler(const SamplerOptions& options, std::int64_t vocab_size);
 
-  void prepare(std::span<const float> logits, std::span<const TokenId> history);
+  void prepare(std::span<const float> logits, std::span<const TokenId> history,
+               std::span<const std::uint64_t> allowed);
   void apply(SamplerStage stage, std::span<const TokenId> history);
   void apply_penalties(std::span<const TokenId> history);
   void apply_logit_bias();

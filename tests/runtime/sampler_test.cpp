@@ -443,5 +443,28 @@ TEST(SamplerOptions, OutOfRangeNamesTheFlag) {
   }
 }
 
+// A token that a mask leaves out might as well have been banned by its bias.
+TEST(Sampler, AMaskLeavesOutTokens) {
+  constexpr std::int64_t kVocab = 200;
+  std::mt19937 random(3);
+  std::vector<float> logits(kVocab);
+  for (float& logit : logits) logit = std::uniform_real_distribution<float>(-4, 4)(random);
+  std::vector<std::uint64_t> allowed((kVocab + 63) / 64, 0);
+  SamplerOptions options, banning;
+  options.top_k = banning.top_k = 20;
+  for (TokenId id = 0; id < kVocab; ++id) {
+    if (id % 3 == 1)
+      allowed[static_cast<std::size_t>(id) / 64] |= std::uint64_t{1} << (id % 64);
+    else
+      banning.logit_bias[id] = -kInfinity;
+  }
+  for (const float temperature : {0.0f, 0.9f}) {
+    options.temperature = banning.temperature = temperature;
+    Sampler masked = *Sampler::create(options, kVocab), banned = *Sampler::create(banning, kVocab);
+    for (std::int64_t position = 0; position < 300; ++position)
+      ASSERT_EQ(masked.sample(logits, {}, position, allowed), banned.sample(logits, {}, position));
+  }
+}
+
 }  // namespace
 }  // namespace eider
