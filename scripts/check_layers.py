@@ -5,7 +5,7 @@ import re
 import sys
 
 LAYERS = {"base": 0, "format": 1, "tensor": 2, "text": 2, "weights": 3, "ops": 4, "model": 5, "backend": 5,
-          "cluster": 6, "runtime": 7, "bench": 8, "server": 8, "tools": 9}
+          "cluster": 6, "runtime": 7, "bench": 8, "serving": 8, "server": 9, "tools": 10}
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
 

@@ -65,6 +65,11 @@ Status NewFile::write_data(std::string_view bytes) {
   return {};
 }
 
+Status NewFile::sync() {
+  if (fdatasync(descriptor_) != 0) return error("cannot write: {}", system_reason(errno));
+  return {};
+}
+
 Status NewFile::commit() {
   // Some file systems tell of a full disk no sooner.
   if (close(std::exchange(descriptor_, -1)) != 0 || std::rename(partial_.c_str(), path_.c_str()) != 0) {

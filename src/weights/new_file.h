@@ -26,6 +26,8 @@ class NewFile {
   Status write(std::string_view bytes);
   /// Data that progress is told of.
   Status write_data(std::string_view bytes);
+  /// Returns when what was written is on the disk: a file that is committed then is whole after a crash.
+  Status sync();
   Status commit();
 
  private:

@@ -91,6 +91,7 @@ struct FakeScript {
     float bad;
   };
   std::optional<Poison> poison;
+  std::function<void(const StepState& step)> on_run;  // before anything else
   std::int64_t runs = 0;
   std::int64_t rows = 0;
 };
@@ -104,6 +105,7 @@ class FakeExecutable : public Executable {
   }
 
   void run(const StepState& step, const Observer* observer) override {
+    if (script_.on_run) script_.on_run(step);
     ++script_.runs;
     script_.rows += step.tokens();
     ASSERT_LE(step.tokens(), options_.max_tokens);
