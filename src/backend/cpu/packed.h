@@ -30,7 +30,7 @@
 //
 // each part beginning at a multiple of 64 bytes; they are BlockScales::of_row() and of_unit().
 //
-// Opened tiles are what kernels make of packed ones where many tokens share the work, and of tabled ones
+// Opened units are what kernels make of packed ones where several tokens share the work, and of tabled ones
 // always: codes as bytes, the rest in planes of 4 bytes a row. A unit: codes [8 * strips][row 32][4] | scale
 // float[32] | minimum's or second scale float[32] | sub-scales [8 or 16][32] and pairs of sub-minima
 // [4 or 8][32] as the dot products of an instruction set take them. Float formats become F32.
@@ -67,6 +67,8 @@ struct IntegerCodes {
   static constexpr int kOffset = offset;
   static constexpr int kSubScales = sub_scales;
   static constexpr SubScales kSubScaleForm = SubScales::kBytes;
+  static constexpr float kScaleFactor = 1;
+  static constexpr bool kWideScale = false;
 };
 template <>
 struct PackedFormat<F32> : IntegerCodes<0, 0> {};
@@ -201,12 +203,13 @@ struct UnitLayout {
 /// 4 bytes a row: the codes of a group of columns, or one number.
 inline constexpr std::int64_t kPlane = kRowTile * 4;
 
-/// What an opened unit has: kernels of tabled formats need to know no more of them. narrow: the sum of a
+/// What an opened unit has: kernels need to know no more of it. narrow: the sum of a
 /// sub-block's products fits 16 bits.
 template <ProductRule rule, int sub_scales, int sub_min_pairs, bool two_scales, bool narrow>
 struct OpenedUnit {
   static constexpr ProductRule kProduct = rule;
   static constexpr bool kNarrow = narrow;
+  static constexpr bool kTwoScales = two_scales;
   static constexpr int kSubScaleCount = sub_scales;
   static constexpr int kSubMinPairs = sub_min_pairs;
   static constexpr std::int64_t kStrips = rule == ProductRule::kInteger256 ? 8 : 1;

@@ -24,8 +24,8 @@
 
 namespace eider::cpu::EIDER_ISA {
 
-/// Opens `units` units of a tabled format that lie one after the other: UnitLayout to OpenedLayout.
-using OpenUnits = void (*)(const std::byte* packed, std::int64_t units, std::byte* opened);
+/// Opens packed units of `columns` columns that lie one after the other (packed.h).
+using OpenUnits = void (*)(const std::byte* packed, std::int64_t columns, std::byte* opened);
 OpenUnits opener(Format format);  // openers.cpp
 
 void add_products(host::Kernels& table);   // products.cpp

@@ -23,18 +23,10 @@ namespace {
 #include "backend/reference/route.inl.h"
 
 #include "backend/cpu/kernels/moe_down.inl.h"
-
-template <class F>
-constexpr auto moe_down_of() {
-  if constexpr (PackedFormat<F>::kTabled)
-    return &tabled_moe_down<F>;
-  else
-    return &moe_down<F>;
-}
 }  // namespace
 
 void add_moe_downs(Kernels& table) {
-#define EIDER_ADD(F) table.moe_down[static_cast<std::size_t>(F::kFormat)] = moe_down_of<F>();
+#define EIDER_ADD(F) table.moe_down[static_cast<std::size_t>(F::kFormat)] = &moe_down<F>;
   EIDER_FORMATS(EIDER_ADD)
 #undef EIDER_ADD
 }

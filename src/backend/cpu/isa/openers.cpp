@@ -1,4 +1,4 @@
-// Opening units of every tabled format.
+// Opening units of every format.
 #include "backend/cpu/isa/isa.h"
 
 namespace eider::cpu::EIDER_ISA {
@@ -11,10 +11,10 @@ namespace {
 
 template <class F>
 constexpr OpenUnits opener_of() {
-  if constexpr (PackedFormat<F>::kTabled)
-    return &open_units<F>;
+  if constexpr (is_float_rule(F::kProduct))
+    return &open_floats<F>;
   else
-    return nullptr;
+    return &open_integers<F>;
 }
 }  // namespace
 

@@ -17,18 +17,10 @@ namespace {
 #include "backend/cpu/kernels/staged.inl.h"
 
 #include "backend/cpu/kernels/product.inl.h"
-
-template <class F>
-constexpr auto product_of() {
-  if constexpr (PackedFormat<F>::kTabled)
-    return &tabled_product<F>;
-  else
-    return &product<F>;
-}
 }  // namespace
 
 void add_products(Kernels& table) {
-#define EIDER_ADD(F) table.product[static_cast<std::size_t>(F::kFormat)] = product_of<F>();
+#define EIDER_ADD(F) table.product[static_cast<std::size_t>(F::kFormat)] = &product<F>;
   EIDER_FORMATS(EIDER_ADD)
 #undef EIDER_ADD
 }

@@ -3,7 +3,6 @@
 
 inline constexpr int kLanes = 8;
 inline constexpr int kAccumulators = 12;
-inline constexpr int kPackedTokens = 4;
 inline constexpr int kOpenedTokens = 4;
 #if defined(__AVXVNNI__)
 inline constexpr int kSignedOffset = 128;
@@ -124,6 +123,9 @@ EIDER_ALWAYS_INLINE Codes lookup(Codes table, Codes places) {
 }
 EIDER_ALWAYS_INLINE Codes operator|(Codes a, Codes b) {
   return {_mm256_or_si256(a.v, b.v)};
+}
+EIDER_ALWAYS_INLINE Codes add_to_bytes(Codes a, int n) {
+  return {_mm256_add_epi8(a.v, _mm256_set1_epi8(static_cast<char>(n)))};
 }
 template <int shift, int mask>
 EIDER_ALWAYS_INLINE Codes bits(Codes a) {

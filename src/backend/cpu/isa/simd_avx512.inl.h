@@ -3,9 +3,8 @@
 inline constexpr int kLanes = 16;
 /// Vectors of sums that attention keeps in registers beside their operands.
 inline constexpr int kAccumulators = 24;
-/// Most tokens that a packed tile is multiplied with at a time, and as many as an opened one always is (0:
-/// none is opened).
-inline constexpr int kPackedTokens = 4;
+/// Most tokens that opened units are multiplied with at a time; 0: one alone, and only where a format must be
+/// opened.
 inline constexpr int kOpenedTokens = 8;
 /// What dot4_signed() adds to each signed code: its sum is too large by this times the sum of x.
 inline constexpr int kSignedOffset = 128;
@@ -123,6 +122,10 @@ EIDER_ALWAYS_INLINE Codes lookup(Codes table, Codes places) {
 }
 EIDER_ALWAYS_INLINE Codes operator|(Codes a, Codes b) {
   return {_mm512_or_si512(a.v, b.v)};
+}
+/// Each byte + n, modulo 256.
+EIDER_ALWAYS_INLINE Codes add_to_bytes(Codes a, int n) {
+  return {_mm512_add_epi8(a.v, _mm512_set1_epi8(static_cast<char>(n)))};
 }
 /// (each byte >> shift) & mask; a negative shift is one to the left. Bits of a neighbour byte fall to the
 /// mask.

@@ -3,7 +3,6 @@
 
 inline constexpr int kLanes = 4;
 inline constexpr int kAccumulators = 24;
-inline constexpr int kPackedTokens = 4;
 inline constexpr int kOpenedTokens = 4;
 inline constexpr int kSignedOffset = 0;
 inline constexpr bool kSmallCodesAreCheaper = false;
@@ -125,6 +124,9 @@ EIDER_ALWAYS_INLINE Codes lookup(Codes table, Codes places) {
 }
 EIDER_ALWAYS_INLINE Codes operator|(Codes a, Codes b) {
   return {vorrq_u8(a.v, b.v)};
+}
+EIDER_ALWAYS_INLINE Codes add_to_bytes(Codes a, int n) {
+  return {vaddq_u8(a.v, vdupq_n_u8(static_cast<std::uint8_t>(n)))};
 }
 template <int shift, int mask>
 EIDER_ALWAYS_INLINE Codes bits(Codes a) {

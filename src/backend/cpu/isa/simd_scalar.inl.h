@@ -4,8 +4,7 @@
 
 inline constexpr int kLanes = 4;
 inline constexpr int kAccumulators = 4;
-inline constexpr int kPackedTokens = 1;
-inline constexpr int kOpenedTokens = 0;  // none: twice the time to compile
+inline constexpr int kOpenedTokens = 0;  // for the time to compile
 inline constexpr int kSignedOffset = 0;
 inline constexpr bool kSmallCodesAreCheaper = false;
 template <int bits>
@@ -141,6 +140,10 @@ EIDER_ALWAYS_INLINE Codes lookup(Codes table, Codes places) {
 }
 EIDER_ALWAYS_INLINE Codes operator|(Codes a, Codes b) {
   return {a.v | b.v};
+}
+EIDER_ALWAYS_INLINE Codes add_to_bytes(Codes a, int n) {
+  using Byte16 = std::uint8_t __attribute__((vector_size(16)));
+  return {reinterpret_cast<Word8>(reinterpret_cast<Byte16>(a.v) + static_cast<std::uint8_t>(n))};
 }
 template <int shift, int mask>
 EIDER_ALWAYS_INLINE Codes bits(Codes a) {

@@ -47,77 +47,72 @@ EIDER_ALWAYS_INLINE void add_groups_of(const MoeDownArgs& args, const TileScales
   }
 }
 
-/// `weights`: the tile at `packed` as `Source` reads it.
-template <class Source, int tokens>
-EIDER_ALWAYS_INLINE void add_places_of_tile(const MoeDownArgs& args, const std::byte* packed,
-                                            const std::byte* weights, std::int64_t place,
-                                            std::int64_t first_token) {
-  const TileScales<Source> scales(packed, args.down[0]);
-  constexpr int kRowVectors = kVectors<Source::kProduct, tokens>;
-  const std::int64_t units = units_of<Source::kProduct>(args.down[0].columns);
+/// Place `place` of one expert, from its packed tile.
+template <class F>
+EIDER_ALWAYS_INLINE void add_packed_place(const MoeDownArgs& args, const std::byte* packed,
+                                          std::int64_t place, std::int64_t first_token) {
+  const TileScales<Packed<F>> scales(packed, args.down[0]);
+  constexpr int kRowVectors = kVectors<F::kProduct, 1>;
+  const std::int64_t units = units_of<F::kProduct>(args.down[0].columns);
   for (std::int64_t row = 0; row < kRowTile; row += kRowVectors * kLanes)
-    add_groups_of<Source, tokens, kRowVectors>(args, scales, weights, 0, units, row, place, first_token);
+    add_groups_of<Packed<F>, 1, kRowVectors>(args, scales, packed, 0, units, row, place, first_token);
 }
 
-/// Places [place, place + tokens) of one expert, from units that are opened on the way.
+/// Places [place, place + tokens) of one expert, from opened units. `packed`: its tile.
 template <class Source, int tokens>
-EIDER_ALWAYS_INLINE void add_places_staged(const MoeDownArgs& args, const TileUnits& from, std::int64_t place,
+EIDER_ALWAYS_INLINE void add_opened_places(const MoeDownArgs& args, const std::byte* packed,
+                                           const TileUnits& from, std::int64_t place,
                                            std::int64_t first_token) {
   constexpr int kRowVectors = kVectors<Source::kProduct, tokens>;
   Stage<Source> stage;
-  const TileScales<Source> scales(nullptr, args.down[0]);
-  const std::int64_t units = units_of<Source::kProduct>(args.down[0].columns);
+  const TileScales<Source> scales(packed, args.down[0]);
+  const std::int64_t columns = args.down[0].columns, units = units_of<Source::kProduct>(columns);
   for (std::int64_t first = 0; first < units; first += stage.kUnits) {
     const std::int64_t end = units - first < stage.kUnits ? units : first + stage.kUnits;
-    const std::byte* opened = stage.open(from, first, end - first);
+    const std::byte* opened = stage.open(from, first, columns);
     for (std::int64_t row = 0; row < kRowTile; row += kRowVectors * kLanes)
       add_groups_of<Source, tokens, kRowVectors>(args, scales, opened, first, end, row, place, first_token);
   }
 }
 
-/// How many places of an expert are multiplied at a time where its tile is not opened as a whole.
-inline constexpr int kPlaces = kPackedTokens < 2 ? 1 : 2;
-
-/// How a format's expert is added: add(args, packed tile, place, end, first_token) for places [place, end).
-template <class F>
-struct PackedExpert {
-  static EIDER_ALWAYS_INLINE void add(const MoeDownArgs& args, const std::byte* packed, std::int64_t place,
-                                      std::int64_t end, std::int64_t first_token) {
-    if constexpr (kOpenedTokens > 0) {
-      if (end - place >= kFewestForOpened) {
-        const std::byte* opened = Opened<F>::open(packed, args.down[0].columns, args.opened);
-        for (; place + kOpenedTokens <= end; place += kOpenedTokens)
-          add_places_of_tile<Opened<F>, kOpenedTokens>(args, packed, opened, place, first_token);
-      }
-    }
-    for (; place + kPlaces <= end; place += kPlaces)
-      add_places_of_tile<Packed<F>, kPlaces>(args, packed, packed, place, first_token);
-    for (; place < end; ++place) add_places_of_tile<Packed<F>, 1>(args, packed, packed, place, first_token);
-  }
-};
-
+/// Places [place, end) of one expert by twos at least; returns the first that is left. `packed`: its tile.
 template <class Source>
-struct StagedExpert {
-  TileUnits from;  // `units` is not read
+__attribute__((noinline)) std::int64_t add_several_places(const MoeDownArgs& args, TileUnits from,
+                                                          std::int64_t place, std::int64_t end,
+                                                          std::int64_t first_token) {
+  const std::byte* packed = from.units;
+  if (end - place > 2) from = open_tile<Source>(from, args.down[0].columns, args.opened);
+  for (; place + kOpenedTokens <= end; place += kOpenedTokens)
+    add_opened_places<Source, kOpenedTokens>(args, packed, from, place, first_token);
+  for (; place + 2 <= end; place += 2) add_opened_places<Source, 2>(args, packed, from, place, first_token);
+  return place;
+}
 
-  EIDER_ALWAYS_INLINE void add(const MoeDownArgs& args, const std::byte* packed, std::int64_t place,
-                               std::int64_t end, std::int64_t first_token) const {
-    TileUnits units{packed, from.open, from.unit_bytes};
-    if constexpr (kOpenedTokens > 0) {
-      if (end - place > kPlaces) units = open_tile<Source>(units, args.down[0].columns, args.opened);
-      for (; place + kOpenedTokens <= end; place += kOpenedTokens)
-        add_places_staged<Source, kOpenedTokens>(args, units, place, first_token);
-    }
-    for (; place + kPlaces <= end; place += kPlaces)
-      add_places_staged<Source, kPlaces>(args, units, place, first_token);
-    if constexpr (kPlaces > 1)
-      for (; place < end; ++place) add_places_staged<Source, 1>(args, units, place, first_token);
+/// One place, of a format whose units are always opened.
+template <class Source>
+__attribute__((noinline)) void add_one_place(const MoeDownArgs& args, const TileUnits& from,
+                                             std::int64_t place, std::int64_t first_token) {
+  add_opened_places<Source, 1>(args, from.units, from, place, first_token);
+}
+
+/// Places [place, end) of one expert, whose tile lies at `packed`.
+template <class F>
+EIDER_ALWAYS_INLINE void add_expert(const MoeDownArgs& args, const std::byte* packed, std::int64_t place,
+                                    std::int64_t end, std::int64_t first_token) {
+  const TileUnits units = packed_units<F>(packed);
+  if constexpr (kOpenedTokens > 0)
+    if (end - place > 1) place = add_several_places<Opened<F>>(args, units, place, end, first_token);
+  for (; place < end; ++place) {
+    if constexpr (PackedFormat<F>::kTabled)
+      add_one_place<Opened<F>>(args, units, place, first_token);
+    else
+      add_packed_place<F>(args, packed, place, first_token);
   }
-};
+}
 
 /// out[token] = tree over the groups of p, for the tokens of a tile.
-EIDER_ALWAYS_INLINE void sum_groups(const MoeDownArgs& args, std::int64_t tile, std::int64_t groups,
-                                    std::int64_t first_token, std::int64_t count) {
+inline void sum_groups(const MoeDownArgs& args, std::int64_t tile, std::int64_t groups,
+                       std::int64_t first_token, std::int64_t count) {
   const std::int64_t width = args.down[0].rows;
   for (std::int64_t token = 0; token < count; ++token) {
     for (std::int64_t row = 0; row < kRowTile; row += kLanes) {
@@ -137,9 +132,9 @@ EIDER_ALWAYS_INLINE void sum_groups(const MoeDownArgs& args, std::int64_t tile, 
   }
 }
 
-template <ProductRule rule, class Expert>
-EIDER_ALWAYS_INLINE void moe_down_of(const MoeDownArgs& args, Items tiles, const Expert& expert) {
-  const std::int64_t units = units_of<rule>(args.down[0].columns);
+template <class F>
+inline void moe_down(const MoeDownArgs& args, Items tiles) {
+  const std::int64_t units = units_of<F::kProduct>(args.down[0].columns);
   const std::int64_t groups = (units + args.units_per_group - 1) / args.units_per_group;
   for (std::int64_t tile = tiles.begin; tile < tiles.end; ++tile) {
     for (std::int64_t first = 0; first < args.tokens; first += args.tile_tokens) {
@@ -153,25 +148,9 @@ EIDER_ALWAYS_INLINE void moe_down_of(const MoeDownArgs& args, Items tiles, const
         const std::int64_t place = first_of_token(args.picks.tokens, args.picks.begin[i], last, first);
         const std::int64_t end = first_of_token(args.picks.tokens, place, last, first + count);
         const Matrix& down = args.down[args.picks.chosen[i]];
-        if (place < end) expert.add(args, down.data + tile * down.row_bytes, place, end, first);
+        if (place < end) add_expert<F>(args, down.data + tile * down.row_bytes, place, end, first);
       }
       sum_groups(args, tile, groups, first, count);
     }
   }
-}
-
-template <class F>
-inline void moe_down(const MoeDownArgs& args, Items tiles) {
-  moe_down_of<F::kProduct>(args, tiles, PackedExpert<F>{});
-}
-
-/// Of every tabled format that opens to `Source`.
-template <class Source>
-__attribute__((noinline)) void staged_moe_down(const MoeDownArgs& args, Items tiles, TileUnits from) {
-  moe_down_of<Source::kProduct>(args, tiles, StagedExpert<Source>{from});
-}
-
-template <class F>
-inline void tabled_moe_down(const MoeDownArgs& args, Items tiles) {
-  staged_moe_down<StagedFormat<F>>(args, tiles, {nullptr, opener(F::kFormat), UnitLayout<F>::kBytes});
 }

@@ -1,22 +1,4 @@
-// Opening units of tabled formats (packed.h): codes are looked up in the format's table, in registers.
-
-/// The places in the table of group `group` of a strip, for the rows from `row` on.
-template <class F, int group>
-EIDER_ALWAYS_INLINE Codes code_places(const std::byte* strip, std::int64_t row) {
-  constexpr int kBits = UnitLayout<F>::kBits;
-  const std::byte* planes = strip + row * 4;
-  const auto plane = [&](int index) __attribute__((always_inline)) {
-    return load_codes(planes + index * kPlane);
-  };
-  if constexpr (kBits != 3) {
-    constexpr int kGroups = 8 / kBits;  // of a plane
-    return bits<group % kGroups * kBits, (1 << kBits) - 1>(plane(group / kGroups));
-  } else if constexpr (group < 6) {
-    return bits<group % 2 * 3, 7>(plane(group / 2));
-  } else {
-    return bits<6, 3>(plane(group - 6)) | bits<group - 2, 4>(plane(2));
-  }
-}
+// Opening units (packed.h): places of tabled formats are looked up in the format's table, in registers.
 
 /// The first (half = 0) or second of each lane's two numbers of 4 bits.
 template <int half>
@@ -37,6 +19,14 @@ EIDER_ALWAYS_INLINE Ints opened_sub_scale(const std::byte* unit, std::int64_t ro
     const Ints s = nibbles<j % 2>(load_unsigned_bytes(from + j / 2 * kRowTile));
     return kForm == SubScales::kNibbles ? s : s + s + splat_int(1);
   }
+}
+
+/// Sub-minima 2 * pair and 2 * pair + 1, each of 16 bits.
+template <class F>
+EIDER_ALWAYS_INLINE Ints opened_min_pair(const std::byte* unit, std::int64_t pair, std::int64_t row) {
+  if constexpr (kPlainSuper<F>) return Packed<F>::min_pair(unit, pair, row);
+  const Ints both = load_unsigned_bytes(unit + UnitLayout<F>::kMins + pair * kRowTile + row);
+  return nibbles<0>(both) + shift_left<16>(nibbles<1>(both));
 }
 
 /// Scale `index` of the unit.
@@ -60,24 +50,48 @@ EIDER_ALWAYS_INLINE void open_scales(const std::byte* unit, std::int64_t row, st
     store(reinterpret_cast<float*>(to + To::kMinScale), opened_scale<F, 1>(unit, row));
   unroll<To::kSubScaleCount>([&](auto j) __attribute__((always_inline)) {
     const Ints scale = opened_sub_scale<F, decltype(j)::value>(unit, row);
-    store_ints(to + To::kSubScales + j * kPlane, To::kNarrow ? word_scale(scale) : scale);
+    store_ints(to + To::kSubScales + j * kPlane, kPlainSuper<F> ? scale_words(scale)
+                                                 : To::kNarrow  ? word_scale(scale)
+                                                                : scale);
   });
-  for (std::int64_t pair = 0; pair < To::kSubMinPairs; ++pair) {
-    const Ints both = load_unsigned_bytes(unit + Layout::kMins + pair * kRowTile + row);
-    store_ints(to + To::kMinPairs + pair * kPlane, nibbles<0>(both) + shift_left<16>(nibbles<1>(both)));
-  }
+  for (std::int64_t pair = 0; pair < To::kSubMinPairs; ++pair)
+    store_ints(to + To::kMinPairs + pair * kPlane, opened_min_pair<F>(unit, pair, row));
 }
 
-/// Opens `units` units, which lie one after the other.
+/// What codes become when they are opened.
+template <class F, bool tabled = PackedFormat<F>::kTabled>
+class OpenedCodes {
+ public:
+  EIDER_ALWAYS_INLINE OpenedCodes() {
+    std::int8_t values[16] = {};
+    for (std::size_t i = 0; i < std::size(PackedFormat<F>::kValues); ++i)
+      values[i] =
+          static_cast<std::int8_t>(PackedFormat<F>::kValues[i] + (kOpenedSigned<F> ? 0 : kOpenedOffset<F>));
+    table_ = kOpenedSigned<F> ? prepare_signed(load_table(values)) : load_table(values);
+  }
+  EIDER_ALWAYS_INLINE Codes of(Codes places) const {
+    return codes_are_places<F>() ? places : lookup(table_, places);
+  }
+
+ private:
+  Codes table_;
+};
 template <class F>
-inline void open_units(const std::byte* packed, std::int64_t units, std::byte* opened) {
+struct OpenedCodes<F, false> {
+  static EIDER_ALWAYS_INLINE Codes of(Codes stored) {
+    constexpr int kMore = kOpenedOffset<F> - PackedFormat<F>::kOffset;
+    if constexpr (PackedFormat<F>::kBits == 8) return prepare_signed(stored);
+    return kMore == 0 ? stored : add_to_bytes(stored, kMore);
+  }
+};
+
+/// Opens integers of `columns` columns: units that lie one after the other.
+template <class F>
+inline void open_integers(const std::byte* packed, std::int64_t columns, std::byte* opened) {
   using Layout = UnitLayout<F>;
   using To = OpenedLayout<F>;
-  std::int8_t values[16] = {};
-  for (std::size_t i = 0; i < std::size(PackedFormat<F>::kValues); ++i)
-    values[i] =
-        static_cast<std::int8_t>(PackedFormat<F>::kValues[i] + (kTabledSigned<F> ? 0 : kTabledOffset<F>));
-  const Codes table = kTabledSigned<F> ? prepare_signed(load_table(values)) : load_table(values);
+  const OpenedCodes<F> codes;
+  const std::int64_t units = columns / kUnitColumns<F>;
   for (std::int64_t unit = 0; unit < units; ++unit, packed += Layout::kBytes, opened += To::kBytes) {
     for (std::int64_t strip = 0; strip < Layout::kStrips; ++strip) {
       const std::byte* from = packed + strip * Layout::kStripBytes;
@@ -85,11 +99,22 @@ inline void open_units(const std::byte* packed, std::int64_t units, std::byte* o
       prefetch<true, Layout::kStripBytes>(from);
       for (std::int64_t row = 0; row < kRowTile; row += kLanes)
         unroll<8>([&](auto group) __attribute__((always_inline)) {
-          const Codes places = code_places<F, decltype(group)::value>(from, row);
-          store_codes(to + group * kPlane + row * 4, codes_are_places<F>() ? places : lookup(table, places));
+          store_codes(to + group * kPlane + row * 4,
+                      codes.of(stored_codes<F, decltype(group)::value>(from, row)));
         });
     }
     prefetch<true, Layout::kBytes - Layout::kSubScales>(packed + Layout::kSubScales);
     for (std::int64_t row = 0; row < kRowTile; row += kLanes) open_scales<F>(packed, row, opened);
+  }
+}
+
+/// Opens floats of `columns` columns.
+template <class F>
+inline void open_floats(const std::byte* packed, std::int64_t columns, std::byte* opened) {
+  auto* to = reinterpret_cast<float*>(opened);
+  for (; columns > 0; --columns, packed += Packed<F>::kColumnBytes, to += kRowTile) {
+    prefetch<true, Packed<F>::kColumnBytes>(packed);
+    for (std::int64_t row = 0; row < kRowTile; row += kLanes)
+      store(to + row, Packed<F>::elements(packed, row));
   }
 }

@@ -1,20 +1,15 @@
-// Products of tabled formats (packed.h). Each unit is opened when it is come to, in the first-level cache,
-// and multiplied from there: what looks codes up in a table is all that the formats have for themselves, and
-// one opening serves several tokens.
+// Reading units of a tile opened. Several tokens share the work of taking a unit apart: it is opened when it
+// is come to, in the first-level cache, and multiplied from there. What looks codes up or shifts them is all
+// that formats have for themselves (open.inl.h).
 
-/// An opened unit, whatever the format; `offset` was added to its codes.
-template <class OpenedLayout, int offset, bool is_signed>
-struct Staged : OpenedPlanes<OpenedLayout> {
-  static constexpr UnitKind kKind = OpenedLayout::kProduct == ProductRule::kInteger256
-                                        ? UnitKind::kSummed256
-                                        : kUnitKind<OpenedLayout::kProduct>;
-  static constexpr bool kSigned = is_signed;
-  static constexpr bool kHasMin = false;
-  static constexpr int kDotBits = is_signed ? 8 : offset <= 16 ? 5 : offset == 32 ? 6 : 7;
-  static constexpr int kOffset = offset;
-};
+/// Bytes of a packed unit.
 template <class F>
-using StagedFormat = Staged<OpenedLayout<F>, kTabledOffset<F>, kTabledSigned<F>>;
+constexpr std::int64_t unit_bytes() {
+  if constexpr (is_float_rule(F::kProduct))
+    return Packed<F>::kBytes;
+  else
+    return UnitLayout<F>::kBytes;
+}
 
 /// Where units of a tile come from.
 struct TileUnits {
@@ -23,17 +18,30 @@ struct TileUnits {
   std::int64_t unit_bytes;  // of one of them
 };
 
-/// Room for the units of 256 columns.
+/// Those of the packed tile at `packed`.
+template <class F>
+EIDER_ALWAYS_INLINE TileUnits packed_units(const std::byte* packed) {
+  if constexpr (std::is_same_v<F, F32>)  // is opened
+    return {packed, nullptr, unit_bytes<F>()};
+  else
+    return {packed, opener(F::kFormat), unit_bytes<F>()};
+}
+
+/// Room for some opened units: 8 to 9 KiB.
 template <class Source>
 class Stage {
  public:
-  static constexpr std::int64_t kUnits = Source::kProduct == ProductRule::kInteger256 ? 1 : 8;
+  static constexpr std::int64_t kUnits = Source::kProduct == ProductRule::kInteger256 ? 1
+                                         : is_float_rule(Source::kProduct)            ? 2
+                                                                                      : 8;
 
-  /// Where units [first, first + count), count <= kUnits, lie opened.
-  EIDER_ALWAYS_INLINE const std::byte* open(const TileUnits& from, std::int64_t first, std::int64_t count) {
+  /// Where units [first, first + kUnits), as far as the tile's `columns` go, lie opened.
+  EIDER_ALWAYS_INLINE const std::byte* open(const TileUnits& from, std::int64_t first, std::int64_t columns) {
     const std::byte* units = from.units + first * from.unit_bytes;
     if (from.open == nullptr) return units;
-    from.open(units, count, opened_);
+    constexpr std::int64_t kUnitColumns = Source::kProduct == ProductRule::kInteger256 ? 256 : 32;
+    const std::int64_t left = columns - first * kUnitColumns;
+    from.open(units, left < kUnits * kUnitColumns ? left : kUnits * kUnitColumns, opened_);
     return opened_;
   }
 
@@ -41,9 +49,10 @@ class Stage {
   alignas(64) std::byte opened_[kUnits * Source::kBytes];
 };
 
-/// Opens a whole tile into `opened`.
+/// A whole tile, opened into `opened` where it is not.
 template <class Source>
 EIDER_ALWAYS_INLINE TileUnits open_tile(const TileUnits& from, std::int64_t columns, std::byte* opened) {
-  from.open(from.units, units_of<Source::kProduct>(columns), opened);
+  if (from.open == nullptr) return from;
+  from.open(from.units, columns, opened);
   return {opened, nullptr, Source::kBytes};
 }

@@ -1,20 +1,49 @@
 // Where products read a tile of weights from: as packed (packed.h), or opened: codes as bytes and scales as
-// floats, so that many tokens share the work of taking them apart. Both answer the same questions.
+// floats, so that several tokens share the work of taking them apart. Both answer the same questions.
 
-/// Opening a tile costs about as much as multiplying it with this many tokens.
-inline constexpr int kFewestForOpened = 16;
-
-/// What is added to a tabled format's codes: nothing where none is below 0, else kSignedOffset, or where
-/// products of small unsigned codes are cheaper, the least power of two that leaves none below 0.
+/// The least and the largest code of an integer format.
+struct CodeRange {
+  int least = 0, largest = 0;
+};
 template <class F>
-inline constexpr int kTabledOffset = codes_are_places<F>()                              ? 0
-                                     : !kSmallCodesAreCheaper || largest_code<F>() > 63 ? kSignedOffset
-                                     : largest_code<F>() > 31                           ? 64
-                                     : largest_code<F>() > 15                           ? 32
-                                                                                        : 16;
+constexpr CodeRange code_range() {
+  using Format = PackedFormat<F>;
+  CodeRange range;
+  if constexpr (Format::kTabled) {
+    for (const int value : Format::kValues) {
+      if (value < range.least) range.least = value;
+      if (value > range.largest) range.largest = value;
+    }
+  } else if constexpr (Format::kBits == 8) {
+    range = {-128, 127};
+  } else {
+    range = {-Format::kOffset, (1 << Format::kBits) - 1 - Format::kOffset};
+  }
+  return range;
+}
+
+/// Superblocks whose sub-blocks' sums fit 16 bits as they are: formats that are not tabled.
+template <class F>
+inline constexpr bool kPlainSuper = F::kProduct == ProductRule::kInteger256 && !PackedFormat<F>::kTabled;
+
+/// What is added to an opened format's codes: what they were packed with in plain superblocks; nothing where
+/// none is below 0; else kSignedOffset, or where products of small unsigned codes are cheaper, the least
+/// power of two that leaves none below 0.
+template <class F>
+constexpr int opened_offset() {
+  constexpr CodeRange kRange = code_range<F>();
+  if (kPlainSuper<F>) return PackedFormat<F>::kOffset;
+  if (kRange.least == 0) return 0;
+  if (!kSmallCodesAreCheaper || kRange.largest > 63) return kSignedOffset;
+  for (int offset = 16;; offset *= 2)
+    if (kRange.least >= -offset && kRange.largest < offset) return offset;
+}
+template <class F>
+inline constexpr int kOpenedOffset = opened_offset<F>();
 /// Whether products take its codes as signed ones.
 template <class F>
-inline constexpr bool kTabledSigned = !codes_are_places<F>() && kTabledOffset<F> == kSignedOffset;
+inline constexpr bool kOpenedSigned =
+    !kPlainSuper<F> && code_range<F>().least < 0 && kOpenedOffset<F> == kSignedOffset;
 
 /// How a unit is multiplied.
 enum class UnitKind : std::uint8_t {
@@ -53,6 +82,29 @@ EIDER_ALWAYS_INLINE void prefetch(const void* at) {
     }
 }
 
+/// The codes of group `group` of a strip as they are stored, for the rows from `row` on.
+template <class F, int group>
+EIDER_ALWAYS_INLINE Codes stored_codes(const std::byte* strip, std::int64_t row) {
+  constexpr int kBits = UnitLayout<F>::kBits;
+  const std::byte* planes = strip + row * 4;
+  const auto plane = [&](int index) __attribute__((always_inline)) {
+    return load_codes(planes + index * kPlane);
+  };
+  if constexpr (kBits == 8) {
+    return plane(group);
+  } else if constexpr (kBits == 3 && group < 6) {
+    return bits<group % 2 * 3, 7>(plane(group / 2));
+  } else if constexpr (kBits == 3) {
+    return bits<6, 3>(plane(group - 6)) | bits<group - 2, 4>(plane(2));
+  } else {
+    constexpr int kLow = UnitLayout<F>::kLowBits, kGroups = 8 / kLow;  // of a plane
+    const Codes low = bits<group % kGroups * kLow, (1 << kLow) - 1>(plane(group / kGroups));
+    if constexpr (kBits == 5) return low | bits<group - 4, 16>(plane(4));
+    if constexpr (kBits == 6) return low | bits<group % 4 * 2 - 4, 48>(plane(4 + group / 4));
+    return low;
+  }
+}
+
 /// A packed tile of a float format: [column][row].
 template <class F, ProductRule rule = F::kProduct>
 struct Packed {
@@ -86,14 +138,8 @@ struct PackedIntegers {
   /// The codes of group `group` of a strip for the rows from `row` on.
   template <int group>
   static EIDER_ALWAYS_INLINE Codes codes(const std::byte* strip, std::int64_t row) {
-    constexpr int kBits = Layout::kBits;
-    const std::byte* rows = strip + row * 4;
-    if constexpr (kBits == 8) return prepare_signed(load_codes(rows + group * kPlane));
-    const Codes low = bits<group % 2 * 4, 15>(load_codes(rows + group / 2 * kPlane));
-    const std::byte* high = rows + Layout::kHighPlane;
-    if constexpr (kBits == 5) return low | bits<group - 4, 16>(load_codes(high));
-    if constexpr (kBits == 6) return low | bits<group % 4 * 2 - 4, 48>(load_codes(high + group / 4 * kPlane));
-    return low;
+    const Codes stored = stored_codes<F, group>(strip, row);
+    return kSigned ? prepare_signed(stored) : stored;
   }
   static EIDER_ALWAYS_INLINE Floats scale(const std::byte* unit, std::int64_t row) {
     return load_elements(reinterpret_cast<const F16::Block*>(unit + Layout::kScales) + row);
@@ -123,31 +169,18 @@ struct Packed<F, ProductRule::kInteger256> : PackedIntegers<F> {
   }
 };
 
-/// An opened tile of a float format: as F32's packed one.
-template <class F, ProductRule rule = F::kProduct>
-struct Opened : Packed<F32> {
-  static constexpr ProductRule kProduct = rule;
-  static constexpr bool kInOrder = false;
-  /// Opens a tile into `opened`; returns where it lies.
-  static EIDER_ALWAYS_INLINE const std::byte* open(const std::byte* packed, std::int64_t columns,
-                                                   std::byte* opened) {
-    if constexpr (std::is_same_v<F, F32>) return packed;
-    auto* to = reinterpret_cast<float*>(opened);
-    const auto* from = reinterpret_cast<const typename F::Block*>(packed);
-    for (std::int64_t i = 0; i < columns * kRowTile; i += kRowTile) {
-      prefetch<true, Packed<F>::kColumnBytes>(from + i);
-      for (std::int64_t row = i; row < i + kRowTile; row += kLanes)
-        store(to + row, load_elements(from + row));
-    }
-    return opened;
-  }
-};
-
-/// Where the parts of an opened unit lie.
-template <class OpenedLayout>
-struct OpenedPlanes {
+/// An opened unit of integers (packed.h), whatever the format. Codes, to which `offset` was added, have
+/// `dot_bits` bits; 8: they are signed.
+template <class OpenedLayout, UnitKind kind, int dot_bits, int offset>
+struct OpenedIntegers {
   using Layout = OpenedLayout;
   static constexpr ProductRule kProduct = Layout::kProduct;
+  static constexpr UnitKind kKind = kind;
+  static constexpr int kDotBits = dot_bits;
+  static constexpr bool kSigned = dot_bits == 8;
+  static constexpr int kOffset = offset;
+  static constexpr bool kHasMin = kind == UnitKind::kInteger32 && Layout::kTwoScales;
+  static constexpr int kSubScaleCount = Layout::kSubScaleCount;
   static constexpr int kSubMinPairs = Layout::kSubMinPairs;
   static constexpr bool kInOrder = false;
   static constexpr std::int64_t kBytes = Layout::kBytes;
@@ -172,53 +205,29 @@ struct OpenedPlanes {
   }
 };
 
-/// An opened tile of an integer format (packed.h).
-template <class F>
-struct OpenedIntegers : OpenedPlanes<OpenedLayout<F>> {
-  using From = Packed<F>;
-  using Layout = OpenedLayout<F>;
-  using OpenedPlanes<Layout>::kBytes;
-  using OpenedPlanes<Layout>::kStripBytes;
-  static constexpr UnitKind kKind = From::kKind;
-  static constexpr bool kSigned = From::kSigned;
-  static constexpr bool kHasMin = F::kHasMin;
-  static constexpr int kDotBits = From::kDotBits;
-  static constexpr int kSubScaleCount = From::kSubScaleCount;
-  static constexpr int kOffset = From::kOffset;
-
-  static EIDER_ALWAYS_INLINE const std::byte* open(const std::byte* packed, std::int64_t columns,
-                                                   std::byte* opened) {
-    const std::int64_t units = columns / (kStripColumns * Layout::kStrips);
-    for (std::int64_t unit = 0; unit < units; ++unit) {
-      const std::byte* from = packed + unit * From::kBytes;
-      prefetch<true, From::kBytes>(from);
-      for (std::int64_t row = 0; row < kRowTile; row += kLanes)
-        open_unit(from, row, opened + unit * kBytes + row * 4);
-    }
-    return opened;
-  }
-
- private:
-  /// `to`: the unit, at the rows' place in each plane.
-  static EIDER_ALWAYS_INLINE void open_unit(const std::byte* unit, std::int64_t row, std::byte* to) {
-    for (std::int64_t strip = 0; strip < Layout::kStrips; ++strip)
-      unroll<8>([&](auto group) __attribute__((always_inline)) {
-        store_codes(to + strip * kStripBytes + group * kPlane,
-                    From::template codes<decltype(group)::value>(unit + strip * From::kStripBytes, row));
-      });
-    store(reinterpret_cast<float*>(to + Layout::kScale), From::scale(unit, row));
-    if constexpr (F::kHasMin)
-      store(reinterpret_cast<float*>(to + Layout::kMinScale), From::min_scale(unit, row));
-    for (std::int64_t j = 0; j < PackedFormat<F>::kSubScales; ++j)
-      if constexpr (Layout::kStrips > 1)
-        store_ints(to + Layout::kSubScales + j * kPlane, From::sub_scale(unit, j, row));
-    if constexpr (Layout::kStrips > 1 && F::kHasMin)
-      for (std::int64_t pair = 0; pair < 4; ++pair)
-        store_ints(to + Layout::kMinPairs + pair * kPlane, From::min_pair(unit, pair, row));
-  }
+/// An opened unit of floats: as F32's packed one.
+template <ProductRule rule>
+struct OpenedFloats : Packed<F32> {
+  static constexpr ProductRule kProduct = rule;
+  static constexpr bool kInOrder = false;
 };
 
 template <class F>
-struct Opened<F, ProductRule::kInteger32> : OpenedIntegers<F> {};
+constexpr auto opened_kind() {
+  if constexpr (is_float_rule(F::kProduct)) {
+    return OpenedFloats<F::kProduct>{};
+  } else {
+    constexpr bool kTabledSuper = F::kProduct == ProductRule::kInteger256 && PackedFormat<F>::kTabled;
+    constexpr UnitKind kKind = kTabledSuper ? UnitKind::kSummed256 : kUnitKind<F::kProduct>;
+    constexpr int kOffset = kOpenedOffset<F>;
+    constexpr int kDotBits = kOpenedSigned<F> ? 8
+                             : kPlainSuper<F> ? PackedFormat<F>::kBits
+                             : kOffset <= 16  ? 5
+                             : kOffset == 32  ? 6
+                                              : 7;
+    return OpenedIntegers<OpenedLayout<F>, kKind, kDotBits, kOffset>{};
+  }
+}
+/// What units of a format become when they are opened: few kinds for many formats, which share their kernels.
 template <class F>
-struct Opened<F, ProductRule::kInteger256> : OpenedIntegers<F> {};
+using Opened = decltype(opened_kind<F>());
