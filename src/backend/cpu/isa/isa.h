@@ -28,6 +28,16 @@ namespace eider::cpu::EIDER_ISA {
 using OpenUnits = void (*)(const std::byte* packed, std::int64_t columns, std::byte* opened);
 OpenUnits opener(Format format);  // openers.cpp
 
+/// Whether the products of a format are of this instruction set's own. Those that stand over another one,
+/// EIDER_BASE_ISA, differ from it in the dot products of integers only.
+#if defined(EIDER_BASE_ISA)
+template <class F>
+inline constexpr bool kOwnProducts = !is_float_rule(F::kProduct);
+#else
+template <class F>
+inline constexpr bool kOwnProducts = true;
+#endif
+
 void add_products(host::Kernels& table);   // products.cpp
 void add_moe_downs(host::Kernels& table);  // moe_downs.cpp
 void add_attention(host::Kernels& table);  // attention.cpp

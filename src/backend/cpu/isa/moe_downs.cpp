@@ -23,10 +23,15 @@ namespace {
 #include "backend/reference/route.inl.h"
 
 #include "backend/cpu/kernels/moe_down.inl.h"
+
+template <class F>
+void add_moe_down(Kernels& table) {
+  if constexpr (kOwnProducts<F>) table.moe_down[static_cast<std::size_t>(F::kFormat)] = &moe_down<F>;
+}
 }  // namespace
 
 void add_moe_downs(Kernels& table) {
-#define EIDER_ADD(F) table.moe_down[static_cast<std::size_t>(F::kFormat)] = &moe_down<F>;
+#define EIDER_ADD(F) add_moe_down<F>(table);
   EIDER_FORMATS(EIDER_ADD)
 #undef EIDER_ADD
 }

@@ -11,7 +11,9 @@ namespace {
 
 template <class F>
 constexpr OpenUnits opener_of() {
-  if constexpr (is_float_rule(F::kProduct))
+  if constexpr (!kOwnProducts<F>)
+    return nullptr;
+  else if constexpr (is_float_rule(F::kProduct))
     return &open_floats<F>;
   else
     return &open_integers<F>;

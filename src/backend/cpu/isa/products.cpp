@@ -17,10 +17,15 @@ namespace {
 #include "backend/cpu/kernels/staged.inl.h"
 
 #include "backend/cpu/kernels/product.inl.h"
+
+template <class F>
+void add_product(Kernels& table) {
+  if constexpr (kOwnProducts<F>) table.product[static_cast<std::size_t>(F::kFormat)] = &product<F>;
+}
 }  // namespace
 
 void add_products(Kernels& table) {
-#define EIDER_ADD(F) table.product[static_cast<std::size_t>(F::kFormat)] = &product<F>;
+#define EIDER_ADD(F) add_product<F>(table);
   EIDER_FORMATS(EIDER_ADD)
 #undef EIDER_ADD
 }
