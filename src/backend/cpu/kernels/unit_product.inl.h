@@ -86,6 +86,15 @@ EIDER_ALWAYS_INLINE Ints correction_of(std::int32_t correction) {
     return shift_right<__builtin_ctz(128 / offset)>(splat_int(correction));
 }
 
+/// sum[token] = what makes up for the offset on `Source`'s codes, where 128 would take correction(token).
+template <class Source, int tokens, int vectors, class Correction>
+EIDER_ALWAYS_INLINE void begin_sums(Ints (&sum)[tokens][vectors], Correction correction) {
+  unroll<tokens>([&](auto t) __attribute__((always_inline)) {
+    const Ints begin = correction_of<Source::kOffset>(correction(t));
+    unroll<vectors>([&](auto v) __attribute__((always_inline)) { sum[t][v] = begin; });
+  });
+}
+
 /// sum[token] += the codes of `groups` groups of `strip`, from `first` on, times the input's codes of these
 /// groups, of which a row has `stride` from `x` on.
 template <class Source, int first, int groups, std::int64_t stride, int tokens, int vectors>
@@ -121,10 +130,9 @@ struct UnitProduct<Source, tokens, vectors, UnitKind::kInteger32> {
     const std::int64_t first = unit * in.quantized.rows + first_token;
     const std::int8_t* x = in.quantized.codes + first * 32;
     Ints sum[tokens][vectors];
-    unroll<tokens>([&](auto t) __attribute__((always_inline)) {
-      const Ints begin = correction_of<Source::kOffset>(in.quantized.corrections[2 * (first + t)]);
-      unroll<vectors>([&](auto v) __attribute__((always_inline)) { sum[t][v] = begin; });
-    });
+    begin_sums<Source>(
+        sum, [&](auto t)
+                 __attribute__((always_inline)) { return in.quantized.corrections[2 * (first + t)]; });
     unroll<2>([&](auto half) __attribute__((always_inline)) {
       constexpr int kBegin = decltype(half)::value * 4;
       prefetch<Source::kInOrder, Source::kStripBytes / 2>(weights + kBegin * Source::kStripBytes / 8);
@@ -238,12 +246,11 @@ struct UnitProduct<Source, tokens, vectors, UnitKind::kHalves32> {
     const std::int8_t* x = in.quantized.codes + first * 32;
     unroll<2>([&](auto half) __attribute__((always_inline)) {
       Ints sum[tokens][vectors];
-      unroll<tokens>([&](auto t) __attribute__((always_inline)) {
-        const std::int32_t* corrections = in.quantized.corrections + 2 * (first + t);
-        const Ints begin =
-            correction_of<Source::kOffset>(half == 0 ? corrections[0] - corrections[1] : corrections[1]);
-        unroll<vectors>([&](auto v) __attribute__((always_inline)) { sum[t][v] = begin; });
-      });
+      begin_sums<Source>(
+          sum, [&](auto t) __attribute__((always_inline)) {
+            const std::int32_t* corrections = in.quantized.corrections + 2 * (first + t);
+            return half == 0 ? corrections[0] - corrections[1] : corrections[1];
+          });
       add_groups<Source, half * 4, 4, 32>(weights, first_row, x + half * 16, sum);
       unroll<vectors>([&](auto v) __attribute__((always_inline)) {
         const std::int64_t row = first_row + v * kLanes;
@@ -275,11 +282,10 @@ struct UnitProduct<Source, tokens, vectors, UnitKind::kSummed256> {
     });
     for (std::int64_t j = 0; j < kSubBlocks; ++j) {
       Ints sum[tokens][vectors];
-      unroll<tokens>([&](auto t) __attribute__((always_inline)) {
-        const Ints begin = correction_of<Source::kOffset>(
-            in.quantized.corrections[(first + t) * kCorrections256 + kCorrections + j]);
-        unroll<vectors>([&](auto v) __attribute__((always_inline)) { sum[t][v] = begin; });
-      });
+      begin_sums<Source>(
+          sum, [&](auto t) __attribute__((always_inline)) {
+            return in.quantized.corrections[(first + t) * kCorrections256 + kCorrections + j];
+          });
       add_groups<Source, 0, kGroups, 256>(weights + j * kGroups * kPlane, first_row,
                                           in.quantized.codes + first * 256 + j * kGroups * 4, sum);
       unroll<vectors>([&](auto v) __attribute__((always_inline)) {
