@@ -27,7 +27,7 @@ need_tool aarch64-linux-gnu-g++ "GCC for aarch64-linux-gnu"
 need_tool qemu-aarch64 "qemu's user mode emulation"
 fetch_libraries build/neon/sysroot libfmt-dev libfmt9 libspdlog-dev libspdlog1.10 libcli11-dev nlohmann-json3-dev \
   libsimdjson-dev libsimdjson14 libpcre2-dev libpcre2-8-0 libpcre2-posix3 libutf8proc-dev libutf8proc2 libxxhash-dev libxxhash0 \
-  libedit-dev libedit2 libgtest-dev
+  libedit-dev libedit2 libboost1.81-dev libssl-dev libssl3 prometheus-cpp-dev libprometheus-cpp-core1.0 libgtest-dev
 
 build neon backend_test model_test
 

@@ -71,10 +71,11 @@ ChatPrompt::ChatPrompt(ChatTemplate chat_template, const Tokenizer& tokenizer, J
              {"eos_token", spelling(tokenizer.vocabulary().eos)}};
 }
 
-Result<std::string> ChatPrompt::render(const Json& conversation) const {
+Result<std::string> ChatPrompt::render(const Json& conversation, const Json& variables) const {
   Json all = conversation;
   all.update(tokens_);
   all.update(variables_);
+  all.update(variables);
   return chat_template_.render(all, {.now = now_});
 }
 

@@ -32,7 +32,10 @@ class ChatPrompt {
   /// template sees bos_token, eos_token and add_generation_prompt = true; --template-args may set or change
   /// any variable. strftime_now() tells SOURCE_DATE_EPOCH in UTC, else the time when this object was made:
   /// a long chat keeps its beginning.
-  Result<std::string> render(const nlohmann::ordered_json& conversation) const;
+  /// `variables` come last, and may change any of these.
+  Result<std::string> render(
+      const nlohmann::ordered_json& conversation,
+      const nlohmann::ordered_json& variables = nlohmann::ordered_json::object()) const;
 
  private:
   ChatPrompt(ChatTemplate chat_template, const Tokenizer& tokenizer, nlohmann::ordered_json variables,

@@ -22,6 +22,7 @@ using Action = std::function<Result<int>(const Terminal&)>;
 /// Each sets `action` when its subcommand is the one on the command line.
 void add_run_command(CLI::App& program, Action& action);
 void add_chat_command(CLI::App& program, Action& action);
+void add_serve_command(CLI::App& program, Action& action);
 void add_inspect_command(CLI::App& program, Action& action);
 void add_perplexity_command(CLI::App& program, Action& action);
 void add_tokenize_command(CLI::App& program, Action& action);

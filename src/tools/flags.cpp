@@ -52,7 +52,18 @@ Status parse_logit_bias(const std::string& text, std::map<TokenId, float>& biase
   return error("a token id, + or -, and a number, as in 15043+1.5");
 }
 
-/// "20G", "512M", "1.5T", "4096": bytes, in powers of 1024.
+Status parse_kv_type(const std::string& text, KvType& type) {
+  if (text == "f16")
+    type = KvType::kF16;
+  else if (text == "f32")
+    type = KvType::kF32;
+  else
+    return error("f16 or f32");
+  return {};
+}
+
+}  // namespace
+
 Status parse_size(const std::string& text, std::optional<std::int64_t>& bytes) {
   constexpr std::string_view kUnits = "KMGT";
   std::string_view digits = text;
@@ -69,18 +80,6 @@ Status parse_size(const std::string& text, std::optional<std::int64_t>& bytes) {
   bytes = static_cast<std::int64_t>(*number * unit);
   return {};
 }
-
-Status parse_kv_type(const std::string& text, KvType& type) {
-  if (text == "f16")
-    type = KvType::kF16;
-  else if (text == "f32")
-    type = KvType::kF32;
-  else
-    return error("f16 or f32");
-  return {};
-}
-
-}  // namespace
 
 CLI::Option* add_value_flag(CLI::App& command, const std::string& names, const std::string& type,
                             std::function<Status(const std::string&)> parse, const std::string& help,
@@ -376,7 +375,9 @@ Status change_setting(const std::string& name, const std::string& value, Samplin
 }
 
 std::string spell_out_flag(std::string argument) {
-  return argument == "-ub" ? "--ubatch-size" : std::move(argument);
+  if (argument == "-ub") return "--ubatch-size";
+  if (argument == "-np") return "--parallel";
+  return argument;
 }
 
 }  // namespace eider

@@ -114,6 +114,9 @@ void add_text_flag(CLI::App& command, const std::string& names, const std::strin
 void add_switch(CLI::App& command, const std::string& names, bool& on, const std::string& help,
                 const std::string& group = kOptionsGroup);
 
+/// "20G", "512M", "1.5T", "4096": bytes, in powers of 1024.
+Status parse_size(const std::string& text, std::optional<std::int64_t>& bytes);
+
 /// A flag for an integer in low..high.
 CLI::Option* add_integer_flag(CLI::App& command, const std::string& names,
                               std::function<void(std::int64_t)> store, std::int64_t low, std::int64_t high,
@@ -140,7 +143,8 @@ std::vector<Setting> chat_settings(SamplingFlags sampling, std::int64_t max_toke
 Status change_setting(const std::string& name, const std::string& value, SamplingFlags& sampling,
                       std::int64_t& max_tokens);
 
-/// "-ub" is how people know --ubatch-size, but CLI11 reads it as -u -b: spells it out.
+/// "-ub" is how people know --ubatch-size, and "-np" --parallel, but CLI11 reads them as -u -b: spells them
+/// out.
 std::string spell_out_flag(std::string argument);
 
 }  // namespace eider

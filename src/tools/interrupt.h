@@ -7,12 +7,16 @@ namespace eider {
 /// does. At most one at a time.
 class InterruptGuard {
  public:
-  InterruptGuard();
+  enum class Signals : bool { kInterrupt, kInterruptAndTerminate /* the same for SIGTERM */ };
+  explicit InterruptGuard(Signals signals = Signals::kInterrupt);
   ~InterruptGuard();
   InterruptGuard(const InterruptGuard&) = delete;
   InterruptGuard& operator=(const InterruptGuard&) = delete;
 
   bool interrupted() const;
+
+ private:
+  Signals signals_;
 };
 
 }  // namespace eider

@@ -36,7 +36,7 @@ int report_usage(const CLI::App& program, const CLI::ParseError& problem, const 
   if (chosen.empty()) {
     const std::vector<std::string> words = program.remaining();
     message =
-        fmt::format("{}: run, chat, tokenize, inspect, perplexity, bench, prepare or cache",
+        fmt::format("{}: run, chat, serve, tokenize, inspect, perplexity, bench, prepare or cache",
                     words.empty() ? "a command is needed" : fmt::format("'{}' is no command", words.front()));
   }
   std::replace(message.begin(), message.end(), '\n', ' ');
@@ -54,6 +54,7 @@ int run_program(int argc, char** argv, const Terminal& terminal) {
       "Examples:\n"
       "  eider run -m model.gguf -p \"Why is the sky blue?\"\n"
       "  eider chat -m model.gguf\n"
+      "  eider serve -m model.gguf\n"
       "  eider inspect -m model.gguf -c 8192\n"
       "  eider bench -m model.gguf\n"
       "  eider run --help");
@@ -61,6 +62,7 @@ int run_program(int argc, char** argv, const Terminal& terminal) {
   Action action;
   add_run_command(program, action);
   add_chat_command(program, action);
+  add_serve_command(program, action);
   add_inspect_command(program, action);
   add_perplexity_command(program, action);
   add_tokenize_command(program, action);

@@ -12,6 +12,10 @@ namespace eider {
 /// Parses UTF-8 text of at most 64 levels; a duplicate key in an object is an error.
 Result<nlohmann::json> parse_json(std::string_view text);
 
+/// The same with the order of keys kept. At most 512 keys of an object, whose list is searched for each, and
+/// 2^20 keys in all.
+Result<nlohmann::ordered_json> parse_json_in_order(std::string_view text);
+
 /// Reads and parses a file of at most `most_bytes`; errors begin with its path.
 Result<nlohmann::json> read_json_file(const std::string& path, std::size_t most_bytes);
 

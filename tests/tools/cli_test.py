@@ -77,7 +77,7 @@ class UsageTest(CommandLineTest):
     def test_wrong_flags_are_named(self) -> None:
         run = ("run", "-m", self.model, "-p", "x")
         for arguments, mentioned in [
-            ((), ("run, chat, tokenize, inspect, perplexity, bench, prepare or cache",)),
+            ((), ("run, chat, serve, tokenize, inspect, perplexity, bench, prepare or cache",)),
             (("walk",), ("walk",)),
             (("run", "-p", "x"), ("--model",)),
             ((*run, "--frobnicate"), ("--frobnicate",)),

@@ -1,0 +1,171 @@
+#include "server/answering.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+#include <variant>
+
+#include "text/json_text.h"
+
+namespace eider::server {
+namespace {
+
+/// What the log has for a request whose client did not wait for it, as nginx calls it.
+constexpr int kClientClosedRequest = 499;
+
+class Answering : public std::enable_shared_from_this<Answering> {
+ public:
+  Answering(const Context& context, Exchange exchange, std::int64_t choices,
+            std::optional<AnswerBeginning> beginning, std::unique_ptr<AnswerWriter> writer)
+      : context_(context),
+        exchange_(std::move(exchange)),
+        beginning_(std::move(beginning)),
+        writer_(std::move(writer)) {
+    for (std::int64_t i = 0; beginning_ && i < choices; ++i) parsers_.emplace_back(*beginning_);
+    running_ = choices;
+  }
+
+  const Exchange& exchange() const { return exchange_; }
+  void leave() { client_left_ = true; }
+  void handle(serving::Event event) {
+    if (!ended_) std::visit([this](auto& what) { take(what); }, event);
+  }
+
+ private:
+  void take(serving::Started& started) {
+    record_.queued_ms = started.queued_ms;
+    writer_->begin(started);
+  }
+  void take(serving::Delta& delta);
+  void take(serving::Finished& finished);
+  void take(serving::Embedded& /*embedded*/) {}  // nobody here asks for one
+  void take(serving::Failed& failed) { fail({500, failed.message, "", "", {}}); }
+
+  std::string spelled(const serving::Delta& delta) const;
+  void fail(const ApiError& failure);
+  void finish_record(int status, std::string reason);
+
+  const Context& context_;
+  Exchange exchange_;
+  std::optional<AnswerBeginning> beginning_;
+  std::unique_ptr<AnswerWriter> writer_;
+  std::vector<AnswerParser> parsers_;  // [choice]; empty where text is not taken apart
+  std::int64_t running_;               // choices that have not ended
+  Usage usage_;
+  RequestRecord record_;
+  bool ended_ = false, client_left_ = false;
+};
+
+/// The token's text, and control tokens as they are spelled where the format of tool calls is made of them.
+std::string Answering::spelled(const serving::Delta& delta) const {
+  if (!delta.id || !beginning_->tools || !context_.tokenizer->bytes(*delta.id).empty()) return delta.text;
+  const std::string_view piece = context_.tokenizer->piece(*delta.id);
+  const ToolFormat& format = *beginning_->tools;
+  const bool is_mark = !piece.empty() && (format.open.find(piece) != std::string_view::npos ||
+                                          format.close.find(piece) != std::string_view::npos ||
+                                          format.separator.find(piece) != std::string_view::npos);
+  return is_mark ? delta.text + std::string(piece) : delta.text;
+}
+
+void Answering::take(serving::Delta& delta) {
+  std::vector<AnswerPart> parts;
+  if (beginning_)
+    parts = parsers_[static_cast<std::size_t>(delta.choice)].push(spelled(delta));
+  else if (!delta.text.empty())
+    parts.push_back({AnswerPart::Kind::kText, delta.text});
+  writer_->token(delta.choice, parts, delta);
+}
+
+void Answering::take(serving::Finished& finished) {
+  usage_.prompt_tokens = finished.prompt_tokens;
+  usage_.cached_tokens = finished.cached_tokens;
+  usage_.completion_tokens += finished.completion_tokens;
+  record_.queued_ms = finished.queued_ms;
+  record_.ttft_ms = finished.ttft_ms;
+  record_.tpot_ms = finished.tpot_ms;
+  ChoiceEnd end{finished.reason, finished.stop_string, false};
+  if (finished.reason == FinishReason::kCancelled)
+    return fail(client_left_ ? ApiError{kClientClosedRequest, "the client left", "", "client_left", {}}
+                             : ApiError{503, "the server is shutting down", "", "shutting_down", 1});
+  if (beginning_) {
+    AnswerParser& parser = parsers_[static_cast<std::size_t>(finished.choice)];
+    const std::vector<AnswerPart> parts = parser.finish();
+    end.called_tools = parser.tool_calls() > 0;
+    serving::Delta rest;
+    rest.choice = finished.choice;
+    if (!parts.empty()) writer_->token(finished.choice, parts, rest);
+  }
+  writer_->finish_choice(finished.choice, end);
+  if (--running_ > 0) return;
+  writer_->end(usage_);
+  finish_record(200, finish_reason_name(finished.reason));
+}
+
+void Answering::fail(const ApiError& failure) {
+  writer_->fail(failure);
+  record_.problem = failure.code.empty() ? "failed" : failure.code;
+  finish_record(failure.status, "");
+}
+
+void Answering::finish_record(int status, std::string reason) {
+  ended_ = true;
+  record_.status = status;
+  record_.prompt_tokens = usage_.prompt_tokens;
+  record_.cached_tokens = usage_.cached_tokens;
+  record_.completion_tokens = usage_.completion_tokens;
+  record_.finish_reason = std::move(reason);
+  record(context_, exchange_, record_);
+}
+
+}  // namespace
+
+void answer(const Context& context, Exchange exchange, serving::Request request,
+            std::optional<AnswerBeginning> beginning, std::unique_ptr<AnswerWriter> writer) {
+  const auto reply = exchange.reply;
+  const auto answering = std::make_shared<Answering>(context, std::move(exchange), request.choices,
+                                                     std::move(beginning), std::move(writer));
+  auto submitted = context.scheduler.submit(std::move(request), [answering, reply](serving::Event event) {
+    reply->post([answering, event = std::move(event)]() mutable { answering->handle(std::move(event)); });
+  });
+  if (const auto* refusal = std::get_if<serving::Refusal>(&submitted))
+    return refuse(context, answering->exchange(), to_api_error(*refusal));
+  reply->on_disconnect([weak = std::weak_ptr(answering), cancel = context.scheduler.cancel,
+                        id = std::get<serving::RequestId>(submitted)] {
+    if (const auto left = weak.lock()) left->leave();
+    cancel(id);
+  });
+}
+
+const char* openai_finish_reason(const ChoiceEnd& end) {
+  if (end.reason != FinishReason::kStop) return "length";
+  return end.called_tools ? "tool_calls" : "stop";
+}
+
+Json openai_usage(const Usage& usage) {
+  return {{"prompt_tokens", usage.prompt_tokens},
+          {"completion_tokens", usage.completion_tokens},
+          {"total_tokens", usage.prompt_tokens + usage.completion_tokens},
+          {"prompt_tokens_details", {{"cached_tokens", usage.cached_tokens}}}};
+}
+
+void EventStream::begin() {
+  if (std::exchange(begun_, true)) return;
+  HttpResponse head;
+  head.content_type = "text/event-stream; charset=utf-8";
+  head.headers = {{"cache-control", "no-cache"}, {"x-accel-buffering", "no"}};
+  reply_->begin_stream(std::move(head));
+}
+
+void EventStream::data(const Json& value) {
+  raw_data(to_json_text(value));
+}
+
+void EventStream::event(std::string_view name, const Json& value) {
+  reply_->write(fmt::format("event: {}\ndata: {}\n\n", name, to_json_text(value)));
+}
+
+void EventStream::raw_data(std::string_view text) {
+  reply_->write(fmt::format("data: {}\n\n", text));
+}
+
+}  // namespace eider::server

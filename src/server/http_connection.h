@@ -1,0 +1,105 @@
+// HttpConnection: one client's connection: its requests in order, one at a time, and their answers. It reads
+// on while a request is answered, for that is how a client that leaves is noticed. All functions run on the
+// thread of the connections.
+#pragma once
+
+#include <atomic>
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "server/http.h"
+#include "server/http_server.h"
+#include "server/transport.h"
+
+namespace eider::server {
+
+/// What a connection needs of its server.
+struct ConnectionHost {
+  boost::asio::any_io_executor executor;  ///< the thread of the connections
+  HttpServerOptions options;
+  HttpService service;
+  /// Runs a request's handler on another thread.
+  std::function<void(std::function<void()>)> run_handler;
+  std::function<std::string()> new_request_id;
+  bool stopping = false;
+  // What HttpServerStats tells, to any thread.
+  std::atomic<std::int64_t> accepted{0}, refused_connections{0}, refused_requests{0};
+};
+
+class HttpConnection final : public std::enable_shared_from_this<HttpConnection> {
+ public:
+  /// `closed` is called once, when the connection has ended. `host` must outlive the connection.
+  HttpConnection(std::unique_ptr<Transport> transport, ConnectionHost& host, std::function<void()> closed);
+
+  void start();
+  /// Ends it once the request under way is answered; at once where there is none.
+  void stop_when_idle();
+  void close();
+
+  // What an HttpReply asks for; `serial` is its request's number, and calls for another one do nothing.
+  void send(std::uint64_t serial, HttpResponse response);
+  void begin_stream(std::uint64_t serial, HttpResponse head);
+  void write(std::uint64_t serial, std::string piece);
+  void end_stream(std::uint64_t serial);
+  void on_disconnect(std::uint64_t serial, std::function<void()> gone);
+  /// The last holder of the reply is gone: where nothing was sent, that is an error of ours.
+  void abandon(std::uint64_t serial);
+
+  const boost::asio::any_io_executor& executor() const { return host_->executor; }
+
+ private:
+  using Parser = boost::beast::http::request_parser<boost::beast::http::string_body>;
+  /// kIdle: between requests; kReading: inside of one; kAnswering: one is whole; kLingering: the last answer
+  /// is out or on its way, and what still comes is thrown away; kClosed.
+  enum class State : std::uint8_t { kIdle, kReading, kAnswering, kLingering, kClosed };
+
+  void read_more();
+  void on_read(boost::system::error_code problem, std::size_t bytes);
+  void parse();
+  bool check_head();
+  void take_request();
+  void refuse_unparsed(boost::system::error_code problem);
+  void refuse(int status, const std::string& message);
+  void respond_and_linger(HttpResponse response);
+  void enqueue(std::string bytes);
+  void write_next();
+  void on_written(boost::system::error_code problem, std::size_t bytes);
+  void finish_answer();
+  void linger();
+  void disconnect();
+  void set_read_deadline(std::chrono::seconds timeout);
+  void set_write_deadline();
+  bool is_current(std::uint64_t serial) const { return serial == serial_ && state_ == State::kAnswering; }
+  std::string render_head(const HttpResponse& response, const std::string& framing) const;
+
+  std::unique_ptr<Transport> transport_;
+  ConnectionHost* host_;
+  std::function<void()> closed_;
+  boost::asio::steady_timer read_timer_, write_timer_;
+  State state_ = State::kIdle;
+
+  boost::beast::flat_buffer input_;
+  bool reading_ = false;  // a read is under way
+  std::optional<Parser> parser_;
+  bool head_checked_ = false;
+
+  std::uint64_t serial_ = 0;  // of the request under way
+  HttpRequest head_;          // of that request
+  bool head_only_ = false, keep_alive_ = true, chunked_ = false, stream_begun_ = false;
+  std::function<void()> gone_;
+
+  std::deque<std::string> output_;
+  std::size_t output_bytes_ = 0;  // in `output_`
+  std::size_t written_ = 0;       // of the front one
+  bool answer_ended_ = false;     // all of it is in `output_`
+};
+
+}  // namespace eider::server

@@ -1,0 +1,52 @@
+#include "server/prompt_input.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace eider::server {
+
+std::vector<TokenId> read_token_ids(Fields& fields, std::string_view key, const Json& ids,
+                                    const Tokenizer& tokenizer) {
+  const auto count = static_cast<std::int64_t>(tokenizer.vocabulary().tokens.size());
+  std::vector<TokenId> result;
+  result.reserve(ids.size());
+  for (const Json& id : ids) {
+    if (!id.is_number_integer() || id.get<std::int64_t>() < 0 || id.get<std::int64_t>() >= count) {
+      fields.fail(key, fmt::format("token ids are integers from 0 to {}", count - 1));
+      return {};
+    }
+    result.push_back(id.get<TokenId>());
+  }
+  return result;
+}
+
+std::vector<std::vector<TokenId>> read_prompts(Fields& fields, std::string_view key, const Context& context,
+                                               std::size_t most) {
+  fields.require(key);
+  const Json* value = fields.value(key);
+  if (value == nullptr) return {};
+  std::vector<std::vector<TokenId>> prompts;
+  const auto add = [&](const Json& item) {
+    if (item.is_string()) {
+      prompts.push_back(context.tokenizer->encode(item.get_ref<const std::string&>()));
+    } else if (item.is_array()) {
+      prompts.push_back(read_token_ids(fields, key, item, *context.tokenizer));
+    } else {
+      fields.fail(key, "must be a string, an array of token ids, or an array of either");
+      return;
+    }
+    if (prompts.back().empty()) fields.fail(key, "is empty");
+  };
+  const bool is_list = value->is_array() && !value->empty() && !value->front().is_number();
+  if (!is_list) {
+    add(*value);
+  } else if (value->size() > most) {
+    fields.fail(key, fmt::format("at most {} are taken at once", most), "unsupported");
+  } else {
+    for (const Json& item : *value) add(item);
+  }
+  return prompts;
+}
+
+}  // namespace eider::server
