@@ -2,6 +2,7 @@
 // from how long steps took; the scheduler asks it before each step.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -20,11 +21,14 @@ class Pacer {
   void record(std::int64_t answers, std::int64_t prompt_tokens, double seconds);
 
  private:
+  /// Pieces of prompts beside answers have one of these sizes, so that each is measured again and again.
+  static constexpr std::array<std::int64_t, 18> kSizes = {1,  2,  3,  4,  6,   8,   12,  16,  24,
+                                                          32, 48, 64, 96, 128, 192, 256, 384, 512};
+
   double gap_;
   std::int64_t most_tokens_;
-  std::vector<double> usual_;  // [answers] seconds of a step without a prompt; 0: not known
-  double token_cost_ = 0;      // seconds that a prompt's token adds to a step
-  std::int64_t last_ = 1;      // prompts' tokens of the last step that ran beside answers
+  std::vector<double> usual_;                  // [answers] seconds of a step without a prompt; 0: not known
+  std::array<double, kSizes.size()> extra_{};  // seconds that a piece of a size adds; 0: not known
 };
 
 }  // namespace eider::serving
