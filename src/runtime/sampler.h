@@ -72,6 +72,8 @@ class Sampler {
 
   void prepare(std::span<const float> logits, std::span<const TokenId> history,
                std::span<const std::uint64_t> allowed);
+  std::size_t best_wanted() const;
+  void collect(std::span<const float> logits, std::span<const std::uint64_t> allowed);
   void apply(SamplerStage stage, std::span<const TokenId> history);
   void apply_penalties(std::span<const TokenId> history);
   void apply_logit_bias();
