@@ -16,10 +16,22 @@ bool is_text(const Vocabulary& vocabulary, TokenId id) {
 
 }  // namespace
 
-void Conversation::set_prompt(const Tokenizer& tokenizer, std::string_view rendering) {
+/// How many cuts lie in the text that `rendering` begins with too.
+std::size_t Conversation::cuts_kept(std::string_view rendering) const {
   const auto [differs, unused] = std::ranges::mismatch(text_, rendering);
   const auto common = static_cast<std::size_t>(differs - text_.begin());
-  while (!cuts_.empty() && cuts_.back().text_end > common) cuts_.pop_back();
+  std::size_t kept = cuts_.size();
+  while (kept > 0 && cuts_[kept - 1].text_end > common) --kept;
+  return kept;
+}
+
+std::size_t Conversation::kept_text(std::string_view rendering) const {
+  const std::size_t kept = cuts_kept(rendering);
+  return kept == 0 ? 0 : cuts_[kept - 1].text_end;
+}
+
+void Conversation::set_prompt(const Tokenizer& tokenizer, std::string_view rendering) {
+  cuts_.resize(cuts_kept(rendering));
   const Cut kept = cuts_.empty() ? Cut{0, 0} : cuts_.back();
   text_.resize(kept.text_end);
   ids_.resize(kept.ids_end);
@@ -35,6 +47,13 @@ void Conversation::append(std::span<const TokenId> ids, std::string_view text) {
   text_ += text;
   ids_.insert(ids_.end(), ids.begin(), ids.end());
   if (!text.empty()) cuts_.push_back({text_.size(), ids_.size()});  // ids without text stay with what follows
+}
+
+void Conversation::append_answer(const Tokenizer& tokenizer, std::span<const TokenId> ids,
+                                 std::string_view text) {
+  const bool ended = tokenizer.ends_turn(ids.back());
+  append(ids.first(ids.size() - (ended ? 1 : 0)), text);
+  if (ended) append(ids.last(1), tokenizer.piece(ids.back()));
 }
 
 std::int64_t keep_common_prefix(Session& session, std::span<const TokenId> prompt) {

@@ -20,6 +20,11 @@ class Conversation {
   /// The tokens so far.
   std::span<const TokenId> ids() const { return ids_; }
 
+  std::string_view text() const { return text_; }
+
+  /// How many bytes of `rendering` set_prompt() would keep the ids of.
+  std::size_t kept_text(std::string_view rendering) const;
+
   /// Makes the conversation stand for `rendering`, the chat template's text of everything said up to the next
   /// answer. What was set or appended before stays as far as `rendering` begins with its text; only the rest
   /// is tokenised.
@@ -27,6 +32,9 @@ class Conversation {
 
   /// Appends generated ids; `text` is what they read as in a rendering.
   void append(std::span<const TokenId> ids, std::string_view text);
+  /// Appends a whole answer, not empty, of which `text` are the ids but one that ended the turn: that one is
+  /// appended by itself, for the template may write another one in its place.
+  void append_answer(const Tokenizer& tokenizer, std::span<const TokenId> ids, std::string_view text);
 
  private:
   /// A place where the text may be cut: text_[0, text_end) is exactly what ids_[0, ids_end) stand for.
@@ -34,6 +42,8 @@ class Conversation {
     std::size_t text_end;
     std::size_t ids_end;
   };
+
+  std::size_t cuts_kept(std::string_view rendering) const;
 
   std::string text_;
   std::vector<TokenId> ids_;

@@ -15,14 +15,15 @@ constexpr int kClientClosedRequest = 499;
 
 class Answering : public std::enable_shared_from_this<Answering> {
  public:
-  Answering(const Context& context, Exchange exchange, std::int64_t choices,
-            std::optional<AnswerBeginning> beginning, std::unique_ptr<AnswerWriter> writer)
+  Answering(const Context& context, Exchange exchange, std::int64_t choices, std::optional<ChatPrompt> chat,
+            std::unique_ptr<AnswerWriter> writer)
       : context_(context),
         exchange_(std::move(exchange)),
-        beginning_(std::move(beginning)),
-        writer_(std::move(writer)) {
-    for (std::int64_t i = 0; beginning_ && i < choices; ++i) parsers_.emplace_back(*beginning_);
-    running_ = choices;
+        chat_(std::move(chat)),
+        writer_(std::move(writer)),
+        running_(choices) {
+    for (std::int64_t i = 0; chat_ && i < choices; ++i)
+      choices_.push_back({AnswerParser(chat_->beginning), {}, {}});
   }
 
   const Exchange& exchange() const { return exchange_; }
@@ -41,16 +42,24 @@ class Answering : public std::enable_shared_from_this<Answering> {
   void take(serving::Embedded& /*embedded*/) {}  // nobody here asks for one
   void take(serving::Failed& failed) { fail({500, failed.message, "", "", {}}); }
 
+  /// What an answer to a chat has come to.
+  struct Choice {
+    AnswerParser parser;
+    std::vector<TokenId> ids;
+    std::string text;
+  };
+
   std::string spelled(const serving::Delta& delta) const;
+  void remember(const Choice& choice) const;
   void fail(const ApiError& failure);
   void finish_record(int status, std::string reason);
 
   const Context& context_;
   Exchange exchange_;
-  std::optional<AnswerBeginning> beginning_;
+  std::optional<ChatPrompt> chat_;
   std::unique_ptr<AnswerWriter> writer_;
-  std::vector<AnswerParser> parsers_;  // [choice]; empty where text is not taken apart
-  std::int64_t running_;               // choices that have not ended
+  std::vector<Choice> choices_;  // empty where text is not taken apart
+  std::int64_t running_;         // choices that have not ended
   Usage usage_;
   RequestRecord record_;
   bool ended_ = false, client_left_ = false;
@@ -58,21 +67,26 @@ class Answering : public std::enable_shared_from_this<Answering> {
 
 /// The token's text, and control tokens as they are spelled where the format of tool calls is made of them.
 std::string Answering::spelled(const serving::Delta& delta) const {
-  if (!delta.id || !beginning_->tools || !context_.tokenizer->bytes(*delta.id).empty()) return delta.text;
+  const ToolFormat* format = chat_->beginning.tools;
+  if (!delta.id || format == nullptr || !context_.tokenizer->bytes(*delta.id).empty()) return delta.text;
   const std::string_view piece = context_.tokenizer->piece(*delta.id);
-  const ToolFormat& format = *beginning_->tools;
-  const bool is_mark = !piece.empty() && (format.open.find(piece) != std::string_view::npos ||
-                                          format.close.find(piece) != std::string_view::npos ||
-                                          format.separator.find(piece) != std::string_view::npos);
+  const bool is_mark = !piece.empty() && (format->open.find(piece) != std::string_view::npos ||
+                                          format->close.find(piece) != std::string_view::npos ||
+                                          format->separator.find(piece) != std::string_view::npos);
   return is_mark ? delta.text + std::string(piece) : delta.text;
 }
 
 void Answering::take(serving::Delta& delta) {
   std::vector<AnswerPart> parts;
-  if (beginning_)
-    parts = parsers_[static_cast<std::size_t>(delta.choice)].push(spelled(delta));
-  else if (!delta.text.empty())
+  if (chat_) {
+    Choice& choice = choices_[static_cast<std::size_t>(delta.choice)];
+    const std::string text = spelled(delta);
+    choice.text += text;
+    if (delta.id) choice.ids.push_back(*delta.id);
+    parts = choice.parser.push(text);
+  } else if (!delta.text.empty()) {
     parts.push_back({AnswerPart::Kind::kText, delta.text});
+  }
   writer_->token(delta.choice, parts, delta);
 }
 
@@ -87,10 +101,12 @@ void Answering::take(serving::Finished& finished) {
   if (finished.reason == FinishReason::kCancelled)
     return fail(client_left_ ? ApiError{kClientClosedRequest, "the client left", "", "client_left", {}}
                              : ApiError{503, "the server is shutting down", "", "shutting_down", 1});
-  if (beginning_) {
-    AnswerParser& parser = parsers_[static_cast<std::size_t>(finished.choice)];
-    const std::vector<AnswerPart> parts = parser.finish();
-    end.called_tools = parser.tool_calls() > 0;
+  if (chat_) {
+    Choice& choice = choices_[static_cast<std::size_t>(finished.choice)];
+    const std::vector<AnswerPart> parts = choice.parser.finish();
+    end.called_tools = choice.parser.tool_calls() > 0;
+    // What a stop string cut off is not in the text that comes back, but its tokens were generated.
+    if (!finished.stop_string) remember(choice);
     serving::Delta rest;
     rest.choice = finished.choice;
     if (!parts.empty()) writer_->token(finished.choice, parts, rest);
@@ -99,6 +115,14 @@ void Answering::take(serving::Finished& finished) {
   if (--running_ > 0) return;
   writer_->end(usage_);
   finish_record(200, finish_reason_name(finished.reason));
+}
+
+/// For the next turn, which brings the answer's text: its ids are these.
+void Answering::remember(const Choice& choice) const {
+  if (choice.ids.empty()) return;
+  Conversation conversation = chat_->conversation;
+  conversation.append_answer(*context_.tokenizer, choice.ids, choice.text);
+  context_.prompts->keep(exchange_.scope, std::move(conversation));
 }
 
 void Answering::fail(const ApiError& failure) {
@@ -120,10 +144,10 @@ void Answering::finish_record(int status, std::string reason) {
 }  // namespace
 
 void answer(const Context& context, Exchange exchange, serving::Request request,
-            std::optional<AnswerBeginning> beginning, std::unique_ptr<AnswerWriter> writer) {
+            std::optional<ChatPrompt> chat, std::unique_ptr<AnswerWriter> writer) {
   const auto reply = exchange.reply;
   const auto answering = std::make_shared<Answering>(context, std::move(exchange), request.choices,
-                                                     std::move(beginning), std::move(writer));
+                                                     std::move(chat), std::move(writer));
   auto submitted = context.scheduler.submit(std::move(request), [answering, reply](serving::Event event) {
     reply->post([answering, event = std::move(event)]() mutable { answering->handle(std::move(event)); });
   });

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "server/answer_parser.h"
+#include "server/chat_prompt.h"
 #include "server/context.h"
 #include "serving/request.h"
 
@@ -43,9 +44,9 @@ class AnswerWriter {
 };
 
 /// Submits the request, whose answers go to `writer`, or answers with its refusal. A client that leaves
-/// cancels it. `beginning`: how its text is taken apart; nothing: it is text as it comes.
+/// cancels it. `chat`: what it answers; nothing: its text is not taken apart.
 void answer(const Context& context, Exchange exchange, serving::Request request,
-            std::optional<AnswerBeginning> beginning, std::unique_ptr<AnswerWriter> writer);
+            std::optional<ChatPrompt> chat, std::unique_ptr<AnswerWriter> writer);
 
 /// "stop", "length" or "tool_calls", as chat completions and completions say it.
 const char* openai_finish_reason(const ChoiceEnd& end);

@@ -234,17 +234,17 @@ void chat_completions(const Context& context, Exchange& exchange, const Json& bo
   serving::Request request = default_request(context, exchange);
   const ChatRequest asked = read_request(fields, context, request);
   if (!problem.none()) return;
-  std::optional<ChatPrompt> prompt = prepare_chat(context, asked.chat, problem);
+  std::optional<ChatPrompt> prompt = prepare_chat(context, asked.chat, exchange.scope, problem);
   if (!prompt) return;
   if (asked.json_object) request.make_mask = make_json_mask(context.json_tokens, prompt->beginning.thought);
-  request.prompt = std::move(prompt->ids);
+  request.prompt.assign(prompt->conversation.ids().begin(), prompt->conversation.ids().end());
   std::unique_ptr<AnswerWriter> writer;
   if (asked.streaming.on)
     writer = std::make_unique<StreamedChat>(context, exchange.reply, exchange.request.id, request.choices,
                                             asked.streaming.include_usage);
   else
     writer = std::make_unique<WholeChat>(context, exchange.reply, exchange.request.id, request.choices);
-  answer(context, std::move(exchange), std::move(request), prompt->beginning, std::move(writer));
+  answer(context, std::move(exchange), std::move(request), std::move(prompt), std::move(writer));
 }
 
 }  // namespace eider::server

@@ -211,7 +211,8 @@ void set_reasoning_effort(const std::string& effort, Chat& chat) {
   if (effort == "none") chat.variables["enable_thinking"] = false;
 }
 
-std::optional<ChatPrompt> prepare_chat(const Context& context, const Chat& chat, Problem& problem) {
+std::optional<ChatPrompt> prepare_chat(const Context& context, const Chat& chat,
+                                       const std::optional<std::string>& scope, Problem& problem) {
   if (!context.render)
     problem.add("messages", "messages: this model has no chat template; use /v1/completions");
   const std::string forced = forced_beginning(context, chat, problem);
@@ -233,8 +234,11 @@ std::optional<ChatPrompt> prepare_chat(const Context& context, const Chat& chat,
   const bool with_tools = !chat.tools.empty() && chat.tool_choice.kind != ToolChoice::Kind::kNone;
   if (with_tools) prompt.beginning.tools = context.tool_format;
   prompt.text = std::move(*text) + forced;
-  prompt.ids = context.tokenizer->encode(prompt.text);
-  if (prompt.ids.empty()) {
+  if (scope)
+    prompt.conversation = context.prompts->find(*scope, *context.tokenizer, prompt.text);
+  else
+    prompt.conversation.set_prompt(*context.tokenizer, prompt.text);
+  if (prompt.conversation.ids().empty()) {
     problem.add("messages", "messages: the prompt is empty");
     return std::nullopt;
   }

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/token_id.h"
+#include "runtime/conversation.h"
 #include "server/answer_parser.h"
 #include "server/context.h"
 #include "server/fields.h"
@@ -29,7 +29,7 @@ struct Chat {
 
 struct ChatPrompt {
   std::string text;
-  std::vector<TokenId> ids;
+  Conversation conversation;  ///< its ids are the prompt's
   AnswerBeginning beginning;
 };
 
@@ -51,8 +51,9 @@ std::optional<std::string> read_text_content(Fields& message, std::string_view k
 /// Arguments, JSON text, as the object that templates want; as they are where they are no object.
 Json arguments_object(const std::string& text);
 
-/// Fails, as a problem, where there is no template, it refuses the messages, or the tool choice cannot be
-/// kept.
-std::optional<ChatPrompt> prepare_chat(const Context& context, const Chat& chat, Problem& problem);
+/// `scope`: whose answers are known by their ids; nothing: the text is tokenised afresh. Fails, as a problem,
+/// where there is no template, it refuses the messages, or the tool choice cannot be kept.
+std::optional<ChatPrompt> prepare_chat(const Context& context, const Chat& chat,
+                                       const std::optional<std::string>& scope, Problem& problem);
 
 }  // namespace eider::server

@@ -18,6 +18,7 @@
 #include "server/http.h"
 #include "server/json_mask.h"
 #include "server/metrics.h"
+#include "server/prompt_memory.h"
 #include "server/response_store.h"
 #include "server/tool_calls.h"
 #include "serving/request.h"
@@ -65,6 +66,7 @@ struct Context {
   std::function<void(const RequestRecord&)> log;
   Metrics* metrics = nullptr;
   ResponseStore* responses = nullptr;
+  PromptMemory* prompts = nullptr;
 };
 
 /// One request under way.

@@ -290,12 +290,12 @@ void messages(const Context& context, Exchange& exchange, const Json& body, Prob
                 "is not supported");
   fields.finish();
   if (!problem.none()) return;
-  std::optional<ChatPrompt> prompt = prepare_chat(context, chat, problem);
+  std::optional<ChatPrompt> prompt = prepare_chat(context, chat, exchange.scope, problem);
   if (!prompt) return;
-  request.prompt = std::move(prompt->ids);
+  request.prompt.assign(prompt->conversation.ids().begin(), prompt->conversation.ids().end());
   const auto prompt_tokens = static_cast<std::int64_t>(request.prompt.size());
   auto writer = std::make_unique<MessageWriter>(context, exchange, stream, prompt_tokens);
-  answer(context, std::move(exchange), std::move(request), prompt->beginning, std::move(writer));
+  answer(context, std::move(exchange), std::move(request), std::move(prompt), std::move(writer));
 }
 
 Json count_tokens(const Context& context, const Json& body, Problem& problem) {
@@ -303,8 +303,8 @@ Json count_tokens(const Context& context, const Json& body, Problem& problem) {
   const Chat chat = read_chat(fields);
   fields.finish();
   if (!problem.none()) return {};
-  const std::optional<ChatPrompt> prompt = prepare_chat(context, chat, problem);
-  return prompt ? Json{{"input_tokens", prompt->ids.size()}} : Json();
+  const std::optional<ChatPrompt> prompt = prepare_chat(context, chat, std::nullopt, problem);
+  return prompt ? Json{{"input_tokens", prompt->conversation.ids().size()}} : Json();
 }
 
 }  // namespace eider::server

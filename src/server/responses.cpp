@@ -135,11 +135,11 @@ void responses(const Context& context, Exchange& exchange, const Json& body, Pro
   fields.refuse({"conversation", "prompt", "context_management", "moderation", "image"}, "is not supported");
   fields.finish();
   if (!problem.none()) return;
-  std::optional<ChatPrompt> prompt = prepare_chat(context, chat, problem);
+  std::optional<ChatPrompt> prompt = prepare_chat(context, chat, exchange.scope, problem);
   if (!prompt) return;
 
   if (json_object) request.make_mask = make_json_mask(context.json_tokens, prompt->beginning.thought);
-  request.prompt = std::move(prompt->ids);
+  request.prompt.assign(prompt->conversation.ids().begin(), prompt->conversation.ids().end());
   const auto echo_of = [&body](const char* key, Json otherwise) {
     return body.contains(key) && !body[key].is_null() ? body[key] : std::move(otherwise);
   };
@@ -161,7 +161,7 @@ void responses(const Context& context, Exchange& exchange, const Json& body, Pro
     context.responses->put(id, scope, to_json_text(messages));
   };
   auto writer = std::make_unique<ResponseWriter>(context, exchange, id, stream, echo, completed);
-  answer(context, std::move(exchange), std::move(request), prompt->beginning, std::move(writer));
+  answer(context, std::move(exchange), std::move(request), std::move(prompt), std::move(writer));
 }
 
 }  // namespace eider::server

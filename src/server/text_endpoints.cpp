@@ -63,7 +63,7 @@ Json apply_template(const Context& context, const Json& body, Problem& problem) 
     chat.variables["add_generation_prompt"] = *add;
   fields.finish();
   if (!problem.none()) return {};
-  const std::optional<ChatPrompt> prompt = prepare_chat(context, chat, problem);
+  const std::optional<ChatPrompt> prompt = prepare_chat(context, chat, std::nullopt, problem);
   return prompt ? Json{{"prompt", prompt->text}} : Json();
 }
 

@@ -80,7 +80,7 @@ Result<int> Dialogue::restore(std::vector<ChatMessage> messages) {
       return prompt.error();
     }
     conversation_.set_prompt(*tokenizer_, *prompt);
-    append_answer(messages_[i].ids, messages_[i].content);
+    conversation_.append_answer(*tokenizer_, messages_[i].ids, messages_[i].content);
   }
   return foreign;
 }
@@ -126,17 +126,10 @@ Result<Turn> Dialogue::answer(Sampler sampler, GenerationLimits limits, const Ru
   turn.context_full = turn.finish_reason == FinishReason::kLength && !session_.check_room(1).ok();
   turn.timing = generation.timing();
   if (turn.generated > 0) {
-    append_answer(generation.ids(), text);
+    conversation_.append_answer(*tokenizer_, generation.ids(), text);
     messages_.push_back({"assistant", std::move(text), {generation.ids().begin(), generation.ids().end()}});
   }
   return turn;
-}
-
-/// The token that ended the turn is appended by itself: the template may write another one in its place.
-void Dialogue::append_answer(std::span<const TokenId> ids, std::string_view text) {
-  const bool ended = tokenizer_->ends_turn(ids.back());
-  conversation_.append(ids.first(ids.size() - (ended ? 1 : 0)), text);
-  if (ended) conversation_.append(ids.last(1), tokenizer_->piece(ids.back()));
 }
 
 bool Dialogue::are_known(std::span<const TokenId> ids) const {

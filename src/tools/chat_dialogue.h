@@ -73,7 +73,6 @@ class Dialogue {
 
  private:
   Result<std::string> render(std::size_t messages) const;
-  void append_answer(std::span<const TokenId> ids, std::string_view text);
   bool are_known(std::span<const TokenId> ids) const;
   std::string spelled(std::span<const TokenId> ids) const;
 

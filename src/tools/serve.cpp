@@ -87,6 +87,7 @@ struct Serving {
   server::Log log;
   server::Metrics metrics;
   server::ResponseStore responses;
+  server::PromptMemory prompts;
   server::Context context;
   std::optional<ChatPrompt> prompt;
   std::unique_ptr<server::HttpServer> http;
@@ -135,6 +136,7 @@ Status fill_context(const ServeFlags& flags, const Engine& engine, const Tokeniz
   context.log = [&serving](const server::RequestRecord& record) { serving.log.request(record); };
   context.metrics = &serving.metrics;
   context.responses = &serving.responses;
+  context.prompts = &serving.prompts;
   return {};
 }
 

@@ -184,6 +184,25 @@ TEST(Chat, TellsTheSchedulersRefusals) {
   EXPECT_EQ(message["error"]["type"], "overloaded_error");
 }
 
+// The next turn brings the answer's text; its tokens must be those that were generated, not those of the
+// text.
+TEST(Chat, GeneratedIdsAreKept) {
+  FakeServer server;
+  server.pieces = {"zHello", "qworld"};  // of which the ids are 'z' and 'q'
+  server.render_messages = true;
+  const Json first = server.post("/v1/chat/completions", kUser)->json();
+  Json messages = kUser["messages"];
+  messages.push_back({{"role", "assistant"}, {"content", first["choices"][0]["message"]["content"]}});
+  messages.push_back({{"role", "user"}, {"content", "!"}});
+  server.post("/v1/chat/completions", {{"messages", messages}});
+  const std::string kept(server.request.prompt.begin(), server.request.prompt.end());
+  EXPECT_EQ(kept, "Hizq!");
+  messages[1]["content"] = "zHelloqWorld";  // the client changed it
+  server.post("/v1/chat/completions", {{"messages", messages}});
+  const std::string changed(server.request.prompt.begin(), server.request.prompt.end());
+  EXPECT_EQ(changed, "HizHelloqWorld!");
+}
+
 TEST(Chat, AClientThatLeavesCancels) {
   FakeServer server;
   server.silent = true;

@@ -55,7 +55,9 @@ class FakeServer {
     context.render = [this](const Json& conversation, const Json& variables) -> Result<std::string> {
       rendered = {{"conversation", conversation}, {"variables", variables}};
       if (conversation["messages"].back()["content"] == "refuse me") return error("no such role");
-      return std::string("prompt") + prompt_end;
+      std::string text;
+      for (const Json& message : conversation["messages"]) text += message["content"].get<std::string>();
+      return (render_messages ? text : "prompt") + prompt_end;
     };
     context.scheduler.submit = [this](serving::Request asked, serving::EventSink sink) {
       return submit(std::move(asked), sink);
@@ -66,6 +68,7 @@ class FakeServer {
     context.log = [this](const RequestRecord& record) { records.push_back(record); };
     context.metrics = &metrics_;
     context.responses = &responses_;
+    context.prompts = &prompts_;
   }
 
   /// A request through the router, as far as the edge lets it.
@@ -89,8 +92,9 @@ class FakeServer {
   FinishReason reason = FinishReason::kStop;
   std::optional<std::string> stop_string;
   std::optional<serving::Refusal> refusal;
-  std::string prompt_end;  ///< of what the template renders
-  bool silent = false;     ///< no events come
+  std::string prompt_end;        ///< of what the template renders
+  bool render_messages = false;  ///< their contents are the prompt, else "prompt" is
+  bool silent = false;           ///< no events come
 
   serving::Request request;  ///< the last one
   Json rendered;
@@ -143,6 +147,7 @@ class FakeServer {
   Tokenizer tokenizer_;
   Metrics metrics_;
   ResponseStore responses_;
+  PromptMemory prompts_;
 };
 
 }  // namespace eider::server
