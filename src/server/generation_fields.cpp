@@ -66,6 +66,7 @@ void read_sampling(Fields& fields, const Context& context, serving::Request& req
   if (const auto top_k = fields.integer("top_k", 0, kMostTokens)) options.top_k = *top_k;
   if (const auto last = fields.integer("repeat_last_n", -1, kMostTokens)) options.penalty_last_n = *last;
   read_logit_bias(fields, context, options);
+  request.limits.ignore_eos = fields.boolean("ignore_eos").value_or(false);
   if (const auto seed = fields.integer("seed", 0, std::numeric_limits<std::int64_t>::max())) {
     options.seed = static_cast<std::uint64_t>(*seed);
     request.draw_seed = false;

@@ -48,6 +48,7 @@ TEST(Chat, ReadsEveryField) {
                                  {"presence_penalty", -1},
                                  {"repeat_penalty", 1.5},
                                  {"logit_bias", {{"5", 2.5}, {"6", -100}}},
+                                 {"ignore_eos", true},
                                  {"logprobs", true},
                                  {"top_logprobs", 2},
                                  {"chat_template_kwargs", {{"enable_thinking", false}}},
@@ -64,6 +65,7 @@ TEST(Chat, ReadsEveryField) {
   EXPECT_EQ(options.repeat_penalty, 1.5f);
   EXPECT_EQ(options.logit_bias.at(5), 2.5f);
   EXPECT_TRUE(std::isinf(options.logit_bias.at(6)));
+  EXPECT_TRUE(server.request.limits.ignore_eos);
   EXPECT_EQ(server.request.top_logprobs, 2);
   EXPECT_TRUE(server.request.draw_seed);
   EXPECT_EQ(server.rendered["variables"]["enable_thinking"], false);
