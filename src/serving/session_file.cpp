@@ -164,11 +164,12 @@ Result<SessionIndex> SessionFormat::read_index(const File& file) const {
   if (version != kVersion) return error("is of version {}, not {}", version, kVersion);
   if (numerics != kNumericsVersion || model != model_ || layout != layout_)
     return error("is of another model, numerics version or KV type");
-  std::uint64_t most_blocks = 0;
-  if (tokens <= static_cast<std::uint64_t>(max_context_))
-    most_blocks = kinds_.size() * static_cast<std::uint64_t>(blocks_for(static_cast<std::int64_t>(tokens)));
-  if (tokens < 1 || prompt_ends > kMostPromptEnds || blocks > most_blocks)
-    return error("is of more than the context of {} tokens, or of none", max_context_);
+  if (tokens < 1 || tokens > static_cast<std::uint64_t>(max_context_))
+    return error("has {} tokens; between 1 and {} fit the context", tokens, max_context_);
+  const std::uint64_t most_blocks =
+      kinds_.size() * static_cast<std::uint64_t>(blocks_for(static_cast<std::int64_t>(tokens)));
+  if (prompt_ends > kMostPromptEnds || blocks > most_blocks)
+    return error("has {} prompt ends and {} blocks for {} tokens", prompt_ends, blocks, tokens);
 
   index.tokens.resize(tokens);
   index.prompt_ends.resize(prompt_ends);

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Writes the inputs that the fuzz targets of the readers start from: tests/fuzz/seeds/<target>/*. They are committed;
-run this only to change them. Needs the gguf package."""
+run this only to change them. Needs the gguf and xxhash packages."""
 import json
 import pathlib
 import struct
 
 import gguf
 import numpy as np
+import xxhash
 
 SEEDS = pathlib.Path(__file__).resolve().parent / "seeds"
 HIDDEN = 4
@@ -140,9 +141,25 @@ def tokenizer_seed(name, vocab, **parts):
     (SEEDS / "tokenizer_json_fuzz" / name).write_text(json.dumps(tokenizer | parts, separators=(",", ":")))
 
 
+def session_seed(name, tokens):
+    """A session of the target's model: one full and one sliding kind of a layer, a head and two dimensions."""
+    kinds = [struct.pack("<4q", 1, 1, 2, window) for window in (0, 100)]
+    layout = xxhash.xxh3_64_intdigest(struct.pack("<I", 0) + b"".join(kinds))
+    block = bytes(2 * 2 * 128 * 2)
+    places = [(kind, index) for kind in (0, 1) for index in range((tokens + 127) // 128)]
+    index = struct.pack(f"<{tokens}i", *(i % 64 for i in range(tokens))) + struct.pack("<q", tokens)
+    for kind, number in places:
+        index += struct.pack("<IIQ", kind, number, xxhash.xxh3_64_intdigest(block))
+    index += bytes(-(104 + len(index)) % 4096)
+    header = struct.pack("<8sIIQQQQQQQQQQ", b"eiderkvs", 1, 1, 1, 2, layout, 0, 0, tokens, 1, len(places),
+                         104 + len(index) + len(places) * len(block), xxhash.xxh3_64_intdigest(index))
+    header += struct.pack("<Q", xxhash.xxh3_64_intdigest(header))
+    (SEEDS / "session_file_fuzz" / f"{name}.eiderkv").write_bytes(header + index + len(places) * block)
+
+
 def main():
     for target in ("gguf_fuzz", "safetensors_fuzz", "config_fuzz", "tokenizer_json_fuzz",
-                   "directory_fuzz"):
+                   "directory_fuzz", "session_file_fuzz"):
         (SEEDS / target).mkdir(parents=True, exist_ok=True)
     embeddings = {"token_embd.weight": (2, HIDDEN)}
     gguf_seed("llama", "llama", embeddings | {"blk.0.attn_q.weight": (4, HIDDEN), "blk.0.attn_k.bias": (2,),
@@ -197,6 +214,7 @@ def main():
                    post_processor={"type": "ByteLevel"})
 
     directory_seeds()
+    session_seed("short", 3)
 
 
 if __name__ == "__main__":

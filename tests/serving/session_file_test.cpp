@@ -1,7 +1,9 @@
 #include "serving/session_file.h"
 
 #include <gtest/gtest.h>
+#include <xxhash.h>
 
+#include <array>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -151,6 +153,22 @@ TEST_F(SessionFileTest, FilesOfOtherKindsAreRefused) {
   }
   EXPECT_EQ(read(SessionFormat({1, 2}, pool_, 200, kVocab), path), std::nullopt);   // a shorter context
   EXPECT_EQ(read(SessionFormat({1, 2}, pool_, kContext, 10), path), std::nullopt);  // fewer tokens
+}
+
+TEST_F(SessionFileTest, HeadersThatClaimTooMuchAreRefused) {
+  const std::string good = content_of(write(make_session(260)));
+  const test::MemoryFile bad;
+  constexpr std::size_t kCounts = 56, kChecksum = 96;  // of tokens, prompt ends and blocks; of the header
+  const std::uint64_t huge = ~std::uint64_t{0} / 64;
+  for (const std::array<std::uint64_t, 3>& counts : std::vector<std::array<std::uint64_t, 3>>{
+           {huge, 0, 0}, {260, huge, 0}, {260, 0, huge}, {0, 0, 0}, {huge, huge, huge}}) {
+    std::string content = good;
+    std::memcpy(content.data() + kCounts, counts.data(), sizeof counts);
+    const std::uint64_t checksum = XXH3_64bits(content.data(), kChecksum);
+    std::memcpy(content.data() + kChecksum, &checksum, sizeof checksum);
+    bad.assign(content);
+    EXPECT_EQ(read(format_, bad.path()), std::nullopt);
+  }
 }
 
 // Files whose checksums are right and whose claims are not.
