@@ -45,7 +45,10 @@ class Scheduler::Impl {
     if (!options_.log) options_.log = [](const std::string&) {};
   }
 
-  ~Impl() { drain(options_.now()); }
+  ~Impl() {
+    drain(options_.now());
+    batcher_.reset();  // whose disk's thread may still call wake()
+  }
 
   Status start() {
     EIDER_TRY_STATUS(check_options(options_, engine_.options()));
