@@ -52,7 +52,7 @@ std::vector<RooflinePoint> roofline_points(const Results& results, int threads) 
     points.push_back(
         {result.gop_s() / result.gb_s(), result.gop_s(), c.cold, false, result.isa,
          fmt::format("{} {} {}x{}, {} token{}, {}, from {}: {} Gop/s, {} GB/s, {} of the roof",
-                     c.tokens == 1 ? "gemv" : "gemm", format_name(c.format), result.rows, c.columns, c.tokens,
+                     c.tokens == 1 ? "gemv" : "gemm", c.format_text(), result.rows, c.columns, c.tokens,
                      c.tokens == 1 ? "" : "s", result.isa, c.cold ? "memory" : "L2 cache",
                      number(result.gop_s()), number(result.gb_s()), percent(result.fraction_of_roof))});
   }

@@ -155,7 +155,7 @@ Result<KernelResult> measure(const KernelSetup& setup, const KernelCase& kernel,
 
   const double one = 1 / result.products_s.median();
   const double operations = 2.0 * static_cast<double>(result.rows * kernel.columns * kernel.tokens);
-  Work work{.bytes = static_cast<double>(result.rows * format_row_bytes(kernel.format, kernel.columns))};
+  Work work{.bytes = static_cast<double>(kernel.weight_bytes(result.rows))};
   (is_float_rule(host::product_rule(kernel.format)) ? work.fp32_ops : work.int8_ops) = operations;
   result.fraction_of_roof = share_of_roof(work, one, roof, !kernel.cold).nearest();
   return result;
@@ -163,9 +163,16 @@ Result<KernelResult> measure(const KernelSetup& setup, const KernelCase& kernel,
 
 }  // namespace
 
+const char* KernelCase::format_text() const {
+  return format == Format::kFP8_E4M3 && fp8_as == Fp8Form::kFp9 ? "fp9" : format_name(format);
+}
+std::int64_t KernelCase::weight_bytes(std::int64_t rows) const {
+  const std::int64_t stored = rows * format_row_bytes(format, columns);
+  return format == Format::kFP8_E4M3 && fp8_as == Fp8Form::kFp9 ? stored + stored / 8 : stored;
+}
+
 double KernelResult::gb_s() const {
-  return static_cast<double>(rows * format_row_bytes(kernel.format, kernel.columns)) * products_s.median() /
-         1e9;
+  return static_cast<double>(kernel.weight_bytes(rows)) * products_s.median() / 1e9;
 }
 double KernelResult::gweights_s() const {
   return static_cast<double>(rows * kernel.columns) * products_s.median() / 1e9;

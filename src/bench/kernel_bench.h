@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/cpu/fp8_form.h"
 #include "backend/host/kernels.h"
 #include "base/result.h"
 #include "base/thread_pool.h"
@@ -24,6 +25,12 @@ struct KernelCase {
   /// Read from memory: the product goes round over copies of the weight. Else from the threads' second-level
   /// caches, with as many of the rows as fit half of them.
   bool cold;
+  Fp8Form fp8_as = Fp8Form::kFp8;  ///< the setup's kernels', of FP8 weights
+
+  /// "Q4_K"; of FP8 as fp9 "fp9"
+  const char* format_text() const;
+  /// Of the weights as stored, as fp9 of 9 bits a weight.
+  std::int64_t weight_bytes(std::int64_t rows) const;
 };
 
 struct KernelResult {

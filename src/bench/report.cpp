@@ -135,7 +135,7 @@ ordered_json kernel_json(const std::vector<KernelResult>& results) {
   auto list = ordered_json::array();
   for (const KernelResult& result : results)
     list.push_back(with_speed({{"kernel", result.kernel.tokens == 1 ? "gemv" : "gemm"},
-                               {"format", format_name(result.kernel.format)},
+                               {"format", result.kernel.format_text()},
                                {"rows", result.rows},
                                {"columns", result.kernel.columns},
                                {"tokens", result.kernel.tokens},
@@ -223,7 +223,7 @@ Table kernel_table(const std::vector<KernelResult>& results) {
   for (const KernelResult& result : results) {
     const KernelCase& kernel = result.kernel;
     table.rows.push_back(
-        {kernel.tokens == 1 ? "gemv" : "gemm", format_name(kernel.format), std::to_string(result.rows),
+        {kernel.tokens == 1 ? "gemv" : "gemm", kernel.format_text(), std::to_string(result.rows),
          std::to_string(kernel.columns), std::to_string(kernel.tokens), result.isa,
          std::to_string(result.threads), kernel.cold ? "memory" : "L2 cache", number(result.gb_s()),
          number(result.gweights_s()), number(result.gop_s()), percent(result.fraction_of_roof)});

@@ -154,6 +154,9 @@ class Bench {
     return bench::measure_machine(machine_, host_, options, draw(bar), limit);
   }
 
+  /// Kernels are measured in the stored form where nothing is asked for.
+  Fp8Form kernels_fp8_form() const { return flags_.engine.fp8_as.value_or(Fp8Form::kFp8); }
+
   std::vector<KernelCase> product_cases() const {
     std::vector<KernelCase> cases;
     std::vector<Format> formats = flags_.formats;
@@ -162,7 +165,8 @@ class Bench {
     for (const Format format : formats)
       for (const auto& [rows, columns] : flags_.shapes)
         for (const std::int64_t tokens : flags_.tokens)
-          for (const bool cold : {true, false}) cases.push_back({format, rows, columns, tokens, cold});
+          for (const bool cold : {true, false})
+            cases.push_back({format, rows, columns, tokens, cold, kernels_fp8_form()});
     return cases;
   }
 
@@ -183,7 +187,7 @@ class Bench {
     for (const std::int64_t threads : threads_) {
       ThreadPool pool(static_cast<int>(threads));
       EIDER_TRY(const std::unique_ptr<Backend> backend,
-                make_cpu_backend(pool, machine_, isa).context("--isa"));
+                make_cpu_backend(pool, machine_, isa, kernels_fp8_form()).context("--isa"));
       EIDER_TRY(const PagedMemory memory, PagedMemory::create(cold_bytes(), Pages::kHuge, pool));
       EIDER_TRY_STATUS(measure_kernels(*backend, isa, pool, memory, results));
     }
@@ -203,8 +207,9 @@ class Bench {
                  most_seconds(products, samples, now, cold) + most_seconds(attention, samples, now, cold));
     ProgressBar bar(terminal_, fmt::format("kernels, {}", isa));
     EIDER_TRY(std::vector<KernelResult> of_products,
-              bench::measure_kernels({*cpu_kernels(machine_, isa), pool, memory, host_.l2_bytes}, products,
-                                     samples, roof, draw(bar), limit));
+              bench::measure_kernels(
+                  {*cpu_kernels(machine_, isa, kernels_fp8_form()), pool, memory, host_.l2_bytes}, products,
+                  samples, roof, draw(bar), limit));
     EIDER_TRY(
         std::vector<AttentionResult> of_attention,
         measure_attention({backend, isa, pool.size(), memory}, attention, samples, roof, draw(bar), limit));
@@ -217,12 +222,20 @@ class Bench {
     return {};
   }
 
+  /// Whether a subject has FP8 weights, without making it.
+  static Result<bool> is_fp8(const Subject& subject) {
+    if (subject.synthetic) return subject.synthetic->format == Format::kFP8_E4M3;
+    EIDER_TRY(const Model model, open_model(subject.path));
+    return has_fp8_weights(model);
+  }
+
   /// Every number of threads and of rows of a step, each with an engine of its own.
   Status measure(const Subject& subject, Results& results) {
+    EIDER_TRY(const bool fp8, is_fp8(subject));
     for (const std::int64_t threads : threads_) {
       EngineFlags engine_flags = flags_.engine;
       engine_flags.threads = static_cast<int>(threads);
-      EIDER_TRY(const Compute compute, create_compute(engine_flags, machine_));
+      EIDER_TRY(const Compute compute, create_compute(engine_flags, machine_, fp8));
       std::optional<PagedMemory> memory;
       std::function<Roof()> roof;
       if (!flags_.no_roof) {

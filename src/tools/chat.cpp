@@ -161,7 +161,7 @@ Result<int> chat(const ChatFlags& flags, const Terminal& terminal) {
   EIDER_TRY(Model model, open_model(flags.engine.model));
   EIDER_TRY(const Tokenizer tokenizer, create_tokenizer(*model.checkpoint));
   EIDER_TRY(ChatPrompt prompt, ChatPrompt::create(flags.chat_template, tokenizer, flags.engine.model));
-  EIDER_TRY(const Compute compute, create_compute(flags.engine, machine));
+  EIDER_TRY(const Compute compute, create_compute(flags.engine, machine, has_fp8_weights(model)));
   EIDER_TRY(const EngineOptions options,
             settle_options(flags.engine, model, *compute.backend, machine, terminal));
   if (flags.verbose)

@@ -226,6 +226,22 @@ void add_engine_flags(CLI::App& command, EngineFlags& flags) {
   add_backend_flags(command, flags);
 }
 
+void add_fp8_flag(CLI::App& command, EngineFlags& flags) {
+  const auto parse = [&flags](const std::string& text) -> Status {
+    for (const Fp8Form form : {Fp8Form::kFp8, Fp8Form::kFp9}) {
+      if (text != fp8_form_name(form)) continue;
+      flags.fp8_as = form;
+      return {};
+    }
+    return error("fp8 or fp9");
+  };
+  add_value_flag(
+      command, "--fp8-as", "FORM", parse,
+      "How the cpu backend keeps FP8 weights: fp8, or fp9, which is 9 bits; the bits of results are "
+      "the same [the faster one, measured once a machine]")
+      ->group(kEngineGroup);
+}
+
 void add_backend_flags(CLI::App& command, EngineFlags& flags) {
   add_value_flag(
       command, "--kv-type", "TYPE",
@@ -247,6 +263,7 @@ void add_backend_flags(CLI::App& command, EngineFlags& flags) {
   add_value_flag(command, "--isa", "NAME", keep_isa,
                  "Instruction set of the cpu backend; --version lists them [the best that this machine has]")
       ->group(kEngineGroup);
+  add_fp8_flag(command, flags);
   command.add_flag("--no-weight-cache", flags.cache.off, "Neither reads nor keeps prepared weights")
       ->group(kCacheGroup);
   add_cache_flags(command, flags.cache);

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "backend/cpu/fp8_form.h"
 #include "base/result.h"
 #include "ops/kv_layout.h"
 #include "runtime/sampler.h"
@@ -34,6 +35,7 @@ struct EngineFlags {
   KvType kv_type = KvType::kF16;
   std::string backend = "cpu";
   std::optional<std::string> isa;
+  std::optional<Fp8Form> fp8_as;  ///< absent: the faster one on this machine
   CacheFlags cache;
 };
 
@@ -77,7 +79,9 @@ void add_context_flag(CLI::App& command, EngineFlags& flags);
 void add_threads_flag(CLI::App& command, EngineFlags& flags);
 /// -t, -ub, and those of add_backend_flags()
 void add_engine_flags(CLI::App& command, EngineFlags& flags);
-/// --kv-type, --backend, --isa, and those of add_cache_flags() with --no-weight-cache
+/// --fp8-as
+void add_fp8_flag(CLI::App& command, EngineFlags& flags);
+/// --kv-type, --backend, --isa, --fp8-as, and those of add_cache_flags() with --no-weight-cache
 void add_backend_flags(CLI::App& command, EngineFlags& flags);
 /// --weight-cache
 void add_cache_directory_flag(CLI::App& command, CacheFlags& flags);

@@ -102,6 +102,7 @@ struct Inspection {
   std::int64_t barriers_per_token = 0;
   MemoryNeeds needs;
   std::optional<Prepared> prepared;
+  std::optional<Fp8Choice> fp8;
 };
 
 Result<Inspection> inspect_model(const Model& model, const Machine& machine, const EngineFlags& flags) {
@@ -112,12 +113,13 @@ Result<Inspection> inspect_model(const Model& model, const Machine& machine, con
   options.context = inspection.context = flags.context.value_or(model.max_position_embeddings);
   options.max_batch_tokens = std::min(flags.max_batch_tokens, options.context);
   options.kv_type = flags.kv_type;
-  EIDER_TRY(const Compute compute, create_compute(flags, machine));
+  EIDER_TRY(Compute compute, create_compute(flags, machine, has_fp8_weights(model)));
   inspection.needs = memory_needs(model, *compute.backend, options);
   EIDER_TRY(inspection.barriers_per_token,
             compute.backend->barriers_per_token(
                 model.plan, {.kv_type = options.kv_type, .max_positions = options.context}));
   inspection.prepared = find_prepared(model, *compute.backend, flags.cache);
+  inspection.fp8 = std::move(compute.fp8);
   return inspection;
 }
 
@@ -157,6 +159,8 @@ std::string to_json(const Inspection& inspection) {
                 {"sections", file->sections},
                 {"resident_bytes", file->pages.resident},
                 {"huge_bytes", file->pages.huge}};
+  nlohmann::ordered_json fp8_as;  // null where there is nothing to choose
+  if (inspection.fp8) fp8_as = fp8_form_name(inspection.fp8->form);
   const nlohmann::ordered_json object = {{"path", model.checkpoint->path()},
                                          {"source", model.checkpoint->source()},
                                          {"architecture", model.architecture},
@@ -177,6 +181,7 @@ std::string to_json(const Inspection& inspection) {
                                            {"kv_cache", inspection.needs.kv},
                                            {"working", inspection.needs.working},
                                            {"total", inspection.needs.total()}}},
+                                         {"fp8_as", std::move(fp8_as)},
                                          {"prepared", std::move(prepared)},
                                          {"machine",
                                           {{"threads", machine.default_threads()},
@@ -275,6 +280,8 @@ std::string to_text(const Inspection& inspection) {
 
   text += "\n";
   row("memory", fmt::format("a context of {} {}", inspection.context, describe(inspection.needs)));
+  if (inspection.fp8)
+    row("fp8 executed as", fmt::format("{} ({})", fp8_form_name(inspection.fp8->form), inspection.fp8->why));
   row("prepared weights", inspection.prepared ? describe(*inspection.prepared) : "none yet");
   row("this machine",
       fmt::format("{} of {} free, {} threads by default", format_bytes(inspection.machine.available_memory),

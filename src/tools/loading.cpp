@@ -36,16 +36,26 @@ Result<Tokenizer> create_tokenizer(const Checkpoint& checkpoint) {
   return Tokenizer::create(*checkpoint.vocabulary()).context(checkpoint.path());
 }
 
-Result<Compute> create_compute(const EngineFlags& flags, const Machine& machine) {
+bool has_fp8_weights(const Model& model) {
+  return std::ranges::any_of(model.checkpoint->tensors(),
+                             [](const auto& named) { return named.second.format == Format::kFP8_E4M3; });
+}
+
+Result<Compute> create_compute(const EngineFlags& flags, const Machine& machine, bool has_fp8_weights) {
   Compute compute;
   const int threads = flags.threads.value_or(machine.default_threads());
   compute.pool = std::make_unique<ThreadPool>(threads, machine.cores_for(threads));
   if (flags.backend == "reference") {
     if (flags.isa) return error("--isa: only the cpu backend has instruction sets to choose from");
+    if (flags.fp8_as) return error("--fp8-as: only the cpu backend has forms to choose from");
     compute.backend = make_reference_backend(*compute.pool, machine);
   } else {
     const std::string isa = flags.isa ? *flags.isa : std::string(cpu_isas(machine).front());
-    EIDER_TRY(compute.backend, make_cpu_backend(*compute.pool, machine, isa).context("--isa"));
+    if (cpu_kernels(machine, isa) != nullptr && has_fp8_weights) {
+      EIDER_TRY(compute.fp8, choose_fp8_form(flags, machine, isa));
+    }
+    const Fp8Form form = compute.fp8 ? compute.fp8->form : Fp8Form::kFp8;
+    EIDER_TRY(compute.backend, make_cpu_backend(*compute.pool, machine, isa, form).context("--isa"));
   }
   return compute;
 }
@@ -77,8 +87,12 @@ Result<EngineOptions> settle_options(const EngineFlags& flags, const Model& mode
   return options;
 }
 
+std::string cache_directory(const CacheFlags& flags) {
+  return flags.directory ? *flags.directory : default_cache_directory();
+}
+
 Result<WeightCache> open_cache(const CacheFlags& flags) {
-  std::string directory = flags.directory.value_or(default_cache_directory());
+  std::string directory = cache_directory(flags);
   if (directory.empty())
     return error("no weight cache: neither XDG_CACHE_HOME nor HOME is set (--weight-cache)");
   return WeightCache(std::move(directory), flags.budget);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/machine.h"
@@ -13,6 +14,7 @@
 
 #include "text/tokenizer.h"
 #include "tools/flags.h"
+#include "tools/fp8_choice.h"
 #include "tools/interrupt.h"
 #include "tools/terminal.h"
 #include "weights/weight_cache.h"
@@ -25,18 +27,23 @@ Result<Model> open_model(const std::string& path);
 /// The tokenizer that the checkpoint carries, or one line that says it has none.
 Result<Tokenizer> create_tokenizer(const Checkpoint& checkpoint);
 
+bool has_fp8_weights(const Model& model);
+
 /// Threads and the backend that -t and --backend ask for.
 struct Compute {
   std::unique_ptr<ThreadPool> pool;
   std::unique_ptr<Backend> backend;
+  std::optional<Fp8Choice> fp8;  ///< where the backend has a choice and the model such weights
 };
-Result<Compute> create_compute(const EngineFlags& flags, const Machine& machine);
+Result<Compute> create_compute(const EngineFlags& flags, const Machine& machine, bool has_fp8_weights);
 
 /// Engine options with the context settled: what -c says, else the model's own, else what memory allows (and
 /// a warning). An error names the largest context that fits.
 Result<EngineOptions> settle_options(const EngineFlags& flags, const Model& model, const Backend& backend,
                                      const Machine& machine, const Terminal& terminal);
 
+/// Where the flags say that prepared weights are kept; empty where nothing says.
+std::string cache_directory(const CacheFlags& flags);
 /// The cache that the flags ask for, or one line that says why there is none.
 Result<WeightCache> open_cache(const CacheFlags& flags);
 

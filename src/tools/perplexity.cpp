@@ -76,7 +76,7 @@ Result<int> run_perplexity(const PerplexityFlags& flags, const Terminal& termina
   EIDER_TRY(Model model, open_model(flags.engine.model));
   EIDER_TRY(const std::vector<TokenId> ids, read_tokens(flags, model));
 
-  EIDER_TRY(const Compute compute, create_compute(flags.engine, machine));
+  EIDER_TRY(const Compute compute, create_compute(flags.engine, machine, has_fp8_weights(model)));
   EngineFlags engine_flags = flags.engine;
   engine_flags.context = static_cast<std::int64_t>(ids.size());
   EIDER_TRY(EngineOptions options, settle_options(engine_flags, model, *compute.backend, machine, terminal));

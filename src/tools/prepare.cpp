@@ -18,7 +18,7 @@ Result<int> prepare(const EngineFlags& flags, const Terminal& terminal) {
   const InterruptGuard interrupt;
   const Machine machine = detect_machine();
   EIDER_TRY(const Model model, open_model(flags.model));
-  EIDER_TRY(const Compute compute, create_compute(flags, machine));
+  EIDER_TRY(const Compute compute, create_compute(flags, machine, has_fp8_weights(model)));
   EIDER_TRY(const WeightCache cache, open_cache(flags.cache));
   const std::optional<PreparedIndex> index = prepared_index(model, *compute.backend);
   if (!index) return error("{}: this backend reads the model's weights as they are stored", flags.model);
@@ -59,6 +59,7 @@ void add_prepare_command(CLI::App& program, Action& action) {
                   kExamples, choose);
   add_model_flag(command, *flags);
   add_threads_flag(command, *flags);
+  add_fp8_flag(command, *flags);
   add_cache_flags(command, flags->cache);
 }
 

@@ -132,7 +132,7 @@ Result<int> run(const RunFlags& flags, const Terminal& terminal) {
   AnswerPrinter printer(thought_opened_by(prompt.text));
   answer.prompt_ids = std::move(prompt.ids);
 
-  EIDER_TRY(const Compute compute, create_compute(flags.engine, machine));
+  EIDER_TRY(const Compute compute, create_compute(flags.engine, machine, has_fp8_weights(model)));
   EIDER_TRY(const EngineOptions options,
             settle_options(flags.engine, model, *compute.backend, machine, terminal));
   if (std::ssize(answer.prompt_ids) > options.context)

@@ -74,37 +74,68 @@ std::int64_t count_instructions(TileProduct product) {
 }
 
 /// Instructions a weight of avx512, avx2_vnni and avx2.
-const std::map<std::string_view, std::array<double, 3>> kRecorded = {
-    {"F32", {0.382, 0.457, 0.457}},     {"F16", {0.382, 0.519, 0.519}},    {"BF16", {0.445, 0.644, 0.644}},
-    {"Q4_0", {0.107, 0.197, 0.225}},    {"Q4_1", {0.117, 0.201, 0.233}},   {"Q5_0", {0.147, 0.297, 0.362}},
-    {"Q5_1", {0.159, 0.315, 0.371}},    {"Q8_0", {0.116, 0.166, 0.276}},   {"Q4_K", {0.105, 0.200, 0.231}},
-    {"Q5_K", {0.189, 0.385, 0.406}},    {"Q6_K", {0.195, 0.397, 0.441}},   {"Q2_K", {0.196, 0.369, 0.400}},
-    {"Q3_K", {0.179, 0.347, 0.379}},    {"IQ4_NL", {0.164, 0.287, 0.399}}, {"IQ4_XS", {0.150, 0.273, 0.384}},
-    {"IQ3_XXS", {0.156, 0.285, 0.333}}, {"IQ3_S", {0.156, 0.285, 0.320}},  {"IQ2_XXS", {0.163, 0.321, 0.408}},
-    {"IQ2_XS", {0.187, 0.366, 0.431}},  {"IQ2_S", {0.187, 0.367, 0.431}},  {"IQ1_S", {0.163, 0.321, 0.356}},
-    {"IQ1_M", {0.191, 0.374, 0.406}},   {"TQ1_0", {0.143, 0.277, 0.311}},  {"TQ2_0", {0.143, 0.277, 0.311}},
-    {"MXFP4", {0.166, 0.291, 0.327}},   {"NVFP4", {0.182, 0.319, 0.354}},  {"Q1_0", {0.158, 0.299, 0.335}},
-    {"FP8", {0.363, 0.645, 0.645}}};
+const std::map<std::string_view, std::array<double, 3>> kRecorded = {{"F32", {0.382, 0.457, 0.457}},
+                                                                     {"F16", {0.382, 0.519, 0.519}},
+                                                                     {"BF16", {0.445, 0.644, 0.644}},
+                                                                     {"Q4_0", {0.107, 0.197, 0.225}},
+                                                                     {"Q4_1", {0.117, 0.201, 0.233}},
+                                                                     {"Q5_0", {0.147, 0.297, 0.362}},
+                                                                     {"Q5_1", {0.159, 0.315, 0.371}},
+                                                                     {"Q8_0", {0.116, 0.166, 0.276}},
+                                                                     {"Q4_K", {0.105, 0.200, 0.231}},
+                                                                     {"Q5_K", {0.189, 0.385, 0.406}},
+                                                                     {"Q6_K", {0.195, 0.397, 0.441}},
+                                                                     {"Q2_K", {0.196, 0.369, 0.400}},
+                                                                     {"Q3_K", {0.179, 0.347, 0.379}},
+                                                                     {"IQ4_NL", {0.164, 0.287, 0.399}},
+                                                                     {"IQ4_XS", {0.150, 0.273, 0.384}},
+                                                                     {"IQ3_XXS", {0.156, 0.285, 0.333}},
+                                                                     {"IQ3_S", {0.156, 0.285, 0.320}},
+                                                                     {"IQ2_XXS", {0.163, 0.321, 0.408}},
+                                                                     {"IQ2_XS", {0.187, 0.366, 0.431}},
+                                                                     {"IQ2_S", {0.187, 0.367, 0.431}},
+                                                                     {"IQ1_S", {0.163, 0.321, 0.356}},
+                                                                     {"IQ1_M", {0.191, 0.374, 0.406}},
+                                                                     {"TQ1_0", {0.143, 0.277, 0.311}},
+                                                                     {"TQ2_0", {0.143, 0.277, 0.311}},
+                                                                     {"MXFP4", {0.166, 0.291, 0.327}},
+                                                                     {"NVFP4", {0.182, 0.319, 0.354}},
+                                                                     {"Q1_0", {0.158, 0.299, 0.335}},
+                                                                     {"FP8", {0.363, 0.645, 0.645}},
+                                                                     {"fp9", {9, 9, 9}}};
+
+struct CountedFormat {
+  Format format;
+  Fp8Form form = Fp8Form::kFp8;
+
+  const char* name() const { return form == Fp8Form::kFp9 ? "fp9" : format_name(format); }
+};
+std::vector<CountedFormat> counted_formats() {
+  std::vector<CountedFormat> formats;
+  for (const Format format : kAllFormats) formats.push_back({format});
+  formats.push_back({Format::kFP8_E4M3, Fp8Form::kFp9});
+  return formats;
+}
 
 TEST(InstructionCount, IsAsRecorded) {
 #if !defined(NDEBUG) || defined(__clang__) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "recorded for optimised builds of GCC";
 #endif
   const Machine machine = detect_machine();
-  for (const Format format : kAllFormats) {
-    const std::array<double, 3>& recorded = kRecorded.at(format_name(format));
-    std::printf("%-8s", format_name(format));
+  for (const CountedFormat& counted : counted_formats()) {
+    const std::array<double, 3>& recorded = kRecorded.at(counted.name());
+    std::printf("%-8s", counted.name());
     for (std::size_t i = 0; i < recorded.size(); ++i) {
       constexpr const char* kIsas[] = {"avx512", "avx2_vnni", "avx2"};
-      const host::Kernels* kernels = cpu_kernels(machine, kIsas[i]);
+      const host::Kernels* kernels = cpu_kernels(machine, kIsas[i], counted.form);
       if (kernels == nullptr) continue;
-      const std::int64_t idle = count_instructions({*kernels, format, 0});
-      const std::int64_t busy = count_instructions({*kernels, format, 1});
+      const std::int64_t idle = count_instructions({*kernels, counted.format, 0});
+      const std::int64_t busy = count_instructions({*kernels, counted.format, 1});
       if (idle < 0 || busy < 0) GTEST_SKIP() << "this process may not step through another";
       const double per_weight =
           static_cast<double>(busy - idle) / static_cast<double>(host::kRowTile * kColumns);
       std::printf(" %s %.3f", kIsas[i], per_weight);
-      EXPECT_LT(per_weight, 1.1 * recorded[i]) << format_name(format) << ", " << kIsas[i];
+      EXPECT_LT(per_weight, 1.1 * recorded[i]) << counted.name() << ", " << kIsas[i];
     }
     std::printf("\n");
   }

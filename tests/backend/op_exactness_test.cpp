@@ -18,7 +18,7 @@ testing::AssertionResult check_case(std::uint64_t seed, const std::string& opera
   const OpCase op = maker.make(operation);
   const auto rows = static_cast<std::int64_t>(op.places.positions.size());
   const ValueBits expected = run_plan(op.plan, op.places, {.threads = 1}, op.kv_type);
-  std::vector<std::string> backends = other_backends();
+  std::vector<std::string> backends = other_backends(op.plan);
   backends.emplace_back("reference");  // in another manner
   for (const std::string& backend : backends) {
     const RunManner manner = maker.manner(rows, backend);

@@ -19,18 +19,23 @@ TEST(PackedLayout, IsTheRecordedOne) {
     std::vector<std::byte> stored(static_cast<std::size_t>(kRows * row_bytes));
     std::uint32_t state = 1;
     for (std::byte& byte : stored) byte = std::byte((state = state * 1664525u + 1013904223u) >> 24);
-    const std::int64_t tile_bytes = cpu::packed_tile_bytes(format, kColumns);
-    std::vector<std::byte> packed(static_cast<std::size_t>(2 * tile_bytes));
-    for (std::int64_t tile = 0; tile < 2; ++tile)
-      cpu::pack_tile(format, {stored.data(), row_bytes, kRows, kColumns}, tile,
-                     packed.data() + tile * tile_bytes);
-    hash = XXH3_64bits_withSeed(packed.data(), packed.size(), hash);
+    for (const Fp8Form form : {Fp8Form::kFp8, Fp8Form::kFp9}) {
+      if (form == Fp8Form::kFp9 && format != Format::kFP8_E4M3) continue;
+      const std::int64_t tile_bytes = cpu::packed_tile_bytes(format, kColumns, {}, form);
+      std::vector<std::byte> packed(static_cast<std::size_t>(2 * tile_bytes));
+      for (std::int64_t tile = 0; tile < 2; ++tile)
+        cpu::pack_tile(format, {stored.data(), row_bytes, kRows, kColumns}, tile,
+                       packed.data() + tile * tile_bytes, form);
+      hash = XXH3_64bits_withSeed(packed.data(), packed.size(), hash);
+    }
   }
   ThreadPool pool(1);
   const Machine machine = detect_machine();
   const auto backend = make_cpu_backend(pool, machine, cpu_isas(machine).front());
-  EXPECT_EQ((*backend)->prepared_layout(), 1u);
-  EXPECT_EQ(hash, 8944437151315729115u);
+  EXPECT_EQ((*backend)->prepared_layout(), 2u);
+  const auto fp9 = make_cpu_backend(pool, machine, cpu_isas(machine).front(), Fp8Form::kFp9);
+  EXPECT_EQ((*fp9)->prepared_layout(), 1002u);
+  EXPECT_EQ(hash, 14823190052149686549u);
 }
 
 }  // namespace

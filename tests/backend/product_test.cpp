@@ -45,7 +45,7 @@ TEST_P(ProductTest, FollowsTheLetter) {
       test.recorder.linear<2>(test.input(x, columns), {{{weight, test.vector(bias)}, {weight, {}}}});
   const Plan plan = test.finish(out[0]);
   const ValueBits values = run_plan(plan, places_in_order(tokens), {});
-  for (const std::string& backend : other_backends())
+  for (const std::string& backend : other_backends(plan))
     EXPECT_TRUE(same_values(plan, values, run_plan(plan, places_in_order(tokens), {.backend = backend})))
         << backend;
 
@@ -139,7 +139,7 @@ TEST(Product, ExtremeCodes) {
                                                        static_cast<std::size_t>(token * kColumns), kColumns)),
                           std::back_inserter(expected));
       EXPECT_TRUE(same_bits(expected, values[static_cast<std::size_t>(out.index)])) << format_name(format);
-      for (const std::string& backend : other_backends())
+      for (const std::string& backend : other_backends(plan))
         EXPECT_TRUE(same_values(plan, values, run_plan(plan, places_in_order(kTokens), {.backend = backend})))
             << backend << ", " << format_name(format) << ", " << int{codes};
     }
@@ -198,7 +198,7 @@ TEST_P(Fp8ScalesTest, FollowTheLetter) {
     const ValueId out = test.recorder.linear(test.input(x, columns), {weight, test.vector(bias)});
     const Plan plan = test.finish(out);
     const ValueBits values = run_plan(plan, places_in_order(tokens), {});
-    for (const std::string& backend : other_backends())
+    for (const std::string& backend : other_backends(plan))
       EXPECT_TRUE(same_values(plan, values, run_plan(plan, places_in_order(tokens), {.backend = backend})))
           << backend << ", " << tokens << " tokens";
     std::vector<float> expected;
@@ -219,6 +219,7 @@ INSTANTIATE_TEST_SUITE_P(
         ScalesCase{{nullptr, 128, 128, 1, 0}, 50, 100}, ScalesCase{{nullptr, 128, 128, 1, 96}, 70, 256},
         ScalesCase{{nullptr, 128, 128, 1, 100}, 70, 256},  // tiles across blocks
         ScalesCase{{nullptr, 16, 32, 1, 0}, 70, 288}, ScalesCase{{nullptr, 4096, 64, 1, 0}, 70, 288},
+        ScalesCase{{nullptr, 128, 64, 1, 0}, 200, 768}, ScalesCase{{nullptr, 128, 32, 1, 0}, 200, 768},
         ScalesCase{{nullptr, 1, 0, 1, 0}, 70, 288}, ScalesCase{{nullptr, 4096, 0, 1, 0}, 70, 288}));
 
 // The scales are those of the element, whatever the order of products.

@@ -7,10 +7,13 @@
 #include <string>
 #include <vector>
 
+#include "format/all_formats.h"
 #include "tests/support/covering_array.h"
 #include "tests/support/exactness.h"
 #include "tests/support/loaded_engine.h"
 #include "tests/support/random_model.h"
+#include "tests/support/tiny_shape.h"
+#include "weights/synthetic.h"
 
 namespace eider {
 namespace {
@@ -30,9 +33,9 @@ std::string describe(const Settings& s) {
                      s.batch, s.kv_type == KvType::kF16 ? "F16" : "F32");
 }
 
-std::vector<Settings> all_settings() {
-  std::vector<std::string> backends = {"reference"};
-  for (const std::string_view isa : cpu_isas(detect_machine())) backends.emplace_back(isa);
+std::vector<Settings> all_settings(bool fp8) {
+  std::vector<std::string> backends = test::cpu_backends(fp8);
+  backends.insert(backends.begin(), "reference");
   const std::vector<int> threads = {1, 2, 3, 5, 16};
   const std::vector<std::int64_t> chunks = {1, 7, 32, 128, 512};
   constexpr KvType kKvTypes[] = {KvType::kF16, KvType::kF32};
@@ -66,6 +69,8 @@ struct ExactCase {
   std::string model;
   std::optional<Format> format;
   std::size_t index = 0, of_kind = 1;
+
+  bool fp8() const { return model.ends_with("fp8") || format == Format::kFP8_E4M3; }
 };
 void PrintTo(const ExactCase& exact, std::ostream* out) {
   *out << exact.model << (exact.format ? std::string(" ") + format_name(*exact.format) : "");
@@ -79,13 +84,26 @@ class Exactness : public testing::TestWithParam<ExactCase> {
     const auto& [model, format, index, of_kind] = GetParam();
     path_ = test::golden_folder(model);
     if (format) {
-      path_ = directory_.file("model.gguf");
-      test::RandomModel(*format, model == "random_moe").write(path_);
+      path_ = directory_.file(GetParam().fp8() ? "model" : "model.gguf");
+      if (GetParam().fp8())
+        write_fp8_directory(model == "random_moe");
+      else
+        test::RandomModel(*format, model == "random_moe").write(path_);
     }
     if (path_.empty()) GTEST_SKIP() << "golden model " << model << " is not here";
     // The first session has chunks of 512 and six KV blocks; the others begin and end about a block's border.
     const std::int64_t lengths[8] = {format ? 200 : 700, 5, 131, 132, 133, 20, 300, 8};
     for (std::uint32_t i = 0; i < 8; ++i) prompts_.push_back(make_prompt(lengths[i], i));
+  }
+
+  /// GGUF files have no FP8.
+  void write_fp8_directory(bool moe) const {
+    ModelShape shape = tiny_shape(moe ? "qwen3moe" : "qwen3");
+    shape.vocab_size = 480;
+    ThreadPool pool(2);
+    const auto synthetic = SyntheticModel::create({.shape = shape, .format = Format::kFP8_E4M3}, pool);
+    ASSERT_TRUE(synthetic.ok());
+    ASSERT_TRUE(synthetic->write(path_).ok());
   }
 
   test::LoadedEngine load(const Settings& settings) const {
@@ -152,7 +170,7 @@ TEST_P(Exactness, PairsOfSettings) {
   const std::vector<std::vector<float>> by_kv_type[] = {expected(KvType::kF16), expected(KvType::kF32)};
   const auto vocab_size = static_cast<std::int64_t>(by_kv_type[0][0].size() / prompts_[0].size());
   std::size_t row = 0;
-  for (const Settings& settings : all_settings()) {
+  for (const Settings& settings : all_settings(GetParam().fp8())) {
     if (!test::full_exactness_run() && row++ % GetParam().of_kind != GetParam().index) continue;
     const std::vector<std::vector<float>> logits = run(settings);
     for (std::size_t i = 0; i < logits.size(); ++i)
@@ -162,18 +180,14 @@ TEST_P(Exactness, PairsOfSettings) {
 }
 
 std::vector<ExactCase> cases() {
-  std::vector<ExactCase> golden = {
-      {"llama", {}}, {"qwen3_moe", {}}, {"gemma3", {}}, {"qwen3_fp8", {}}, {"qwen3_moe_fp8", {}}};
-  std::vector<ExactCase> random;
-#define EIDER_CASES(F)                                                  \
-  if (F::kFormat != Format::kFP8_E4M3) { /* which GGUF does not have */ \
-    random.push_back({"random_dense", F::kFormat});                     \
-    random.push_back({"random_moe", F::kFormat});                       \
-  }
-  EIDER_FORMATS(EIDER_CASES)
-#undef EIDER_CASES
+  std::vector<ExactCase> golden = {{"llama", {}}, {"qwen3_moe", {}}, {"gemma3", {}}};
+  std::vector<ExactCase> golden_fp8 = {{"qwen3_fp8", {}}, {"qwen3_moe_fp8", {}}};
+  std::vector<ExactCase> random, random_fp8;
+  for (const Format format : kAllFormats)
+    for (const char* model : {"random_dense", "random_moe"})
+      (format == Format::kFP8_E4M3 ? random_fp8 : random).push_back({model, format});
   std::vector<ExactCase> all;
-  for (std::vector<ExactCase>* kind : {&golden, &random})
+  for (std::vector<ExactCase>* kind : {&golden, &golden_fp8, &random, &random_fp8})
     for (std::size_t i = 0; i < kind->size(); ++i) {
       (*kind)[i].index = i;
       (*kind)[i].of_kind = kind->size();

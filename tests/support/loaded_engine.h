@@ -10,12 +10,10 @@
 #include <string_view>
 #include <utility>
 
-#include "backend/cpu/cpu_backend.h"
-#include "backend/reference/reference_backend.h"
-#include "base/machine.h"
 #include "base/thread_pool.h"
 #include "model/model.h"
 #include "runtime/engine.h"
+#include "tests/support/named_backend.h"
 
 namespace eider::test {
 
@@ -26,7 +24,7 @@ struct LoadedEngine {
   std::unique_ptr<Engine> engine;
 };
 
-/// `backend`: "reference" or an instruction set of the CPU backend.
+/// `backend`: named_backend.h
 inline LoadedEngine load_engine(const std::string& path, int threads, const EngineOptions& options,
                                 std::string_view backend = "reference") {
   LoadedEngine loaded;
@@ -35,13 +33,7 @@ inline LoadedEngine load_engine(const std::string& path, int threads, const Engi
   auto model = load_model(*checkpoint);
   if (!model.ok()) throw std::runtime_error(model.error().message());
   loaded.pool = std::make_unique<ThreadPool>(threads);
-  if (backend == "reference") {
-    loaded.backend = make_reference_backend(*loaded.pool, detect_machine());
-  } else {
-    auto cpu = make_cpu_backend(*loaded.pool, detect_machine(), backend);
-    if (!cpu.ok()) throw std::runtime_error(cpu.error().message());
-    loaded.backend = std::move(*cpu);
-  }
+  loaded.backend = make_backend(backend, *loaded.pool);
   auto engine = Engine::create(std::move(model).value(), *loaded.backend, options);
   if (!engine.ok()) throw std::runtime_error(engine.error().message());
   loaded.engine = std::move(engine).value();

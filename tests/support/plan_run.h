@@ -13,11 +13,9 @@
 #include <string>
 #include <vector>
 
-#include "backend/cpu/cpu_backend.h"
-#include "backend/reference/reference_backend.h"
-#include "base/machine.h"
 #include "base/thread_pool.h"
 #include "ops/recorder.h"
+#include "tests/support/named_backend.h"
 #include "tests/support/quantize.h"
 
 namespace eider::test {
@@ -79,27 +77,9 @@ struct RowPlaces {
 /// Everything that must not change a bit of the results.
 struct RunManner {
   int threads = 2;
-  std::string backend = "reference";  ///< or "baseline": the reference without FMA; or one of cpu_isas()
+  std::string backend = "reference";  ///< named_backend.h
   std::vector<std::int64_t> steps;    ///< rows of each step; empty: all in one
 };
-
-/// What must give the reference's bits on this machine.
-inline std::vector<std::string> other_backends() {
-  std::vector<std::string> names = {"baseline"};
-  for (const std::string_view isa : cpu_isas(detect_machine())) names.emplace_back(isa);
-  return names;
-}
-
-inline std::unique_ptr<Backend> make_backend(const std::string& name, ThreadPool& pool) {
-  Machine machine = detect_machine();
-  if (name != "reference" && name != "baseline") {
-    auto cpu = make_cpu_backend(pool, machine, name);
-    EIDER_CHECK(cpu.ok());
-    return std::move(*cpu);
-  }
-  machine.has_fma = machine.has_fma && name == "reference";
-  return make_reference_backend(pool, machine);
-}
 
 /// The floats (or int32 bits) of each value of a plan, by value index, the rows of all steps one after the
 /// other.

@@ -164,8 +164,18 @@ def published_tensor(name: str, values: list[float]) -> tuple[str, list[float]]:
     return f"{prefix}{PUBLISHED_NAMES[kind]}.{weight}", values
 
 
-def write_directory(directory: pathlib.Path) -> None:
-    """The llama model as a Hugging Face directory."""
+def published_bytes(name: str, shape: tuple[int, ...], values: list[float], fp8: bool) -> list[tuple[str, str, list, bytes]]:
+    """Names, dtypes, shapes and bytes of the tensors that hold one. `fp8`: matrices of layers are random codes of e4m3
+    with one scale."""
+    if not fp8 or len(shape) == 1 or "layers" not in name:
+        return [(name, "F32", list(shape), struct.pack(f"<{len(values)}f", *values))]
+    codes = bytes((index * 7919 + len(values)) % 127 | (128 if value < 0 else 0) for index, value in enumerate(values))
+    scale = struct.pack("<f", shape[1] ** -0.5 / 100)
+    return [(name, "F8_E4M3", list(shape), codes), (name + "_scale", "F32", [1], scale)]
+
+
+def write_directory(directory: pathlib.Path, fp8: bool = False) -> None:
+    """The llama model as a Hugging Face directory, or one of its shape in FP8."""
     directory.mkdir(exist_ok=True)
     for old in directory.iterdir():
         old.unlink()
@@ -173,9 +183,9 @@ def write_directory(directory: pathlib.Path) -> None:
     header, data = {}, b""
     for gguf_name, shape in tensor_shapes().items():
         name, values = published_tensor(gguf_name, tensor_values(generator, shape))
-        packed = struct.pack(f"<{len(values)}f", *values)
-        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + len(packed)]}
-        data += packed
+        for part, dtype, dims, packed in published_bytes(name, shape, values, fp8):
+            header[part] = {"dtype": dtype, "shape": dims, "data_offsets": [len(data), len(data) + len(packed)]}
+            data += packed
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
     (directory / "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + data)

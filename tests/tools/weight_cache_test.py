@@ -15,6 +15,7 @@ import time
 import unittest
 
 import cli_test
+import tiny_model
 from cli_test import FAILURE, USAGE, CommandLineTest, eider
 
 FULL_DISK = os.path.abspath(sys.argv[2]) if len(sys.argv) > 2 else ""
@@ -352,6 +353,71 @@ class CheckBehindTest(WeightCacheTest):
         self.assertRegex(damaged.stderr, r"\Aerror: .*damaged, so what was computed is void.*\n\Z")
         again = eider(*command)
         self.assertEqual((again.returncode, again.stdout), (0, right.stdout), again)
+
+
+class Fp8FormTest(CommandLineTest):
+    """How FP8 weights are executed: by the flag, or by what was measured on this machine."""
+
+    def setUp(self) -> None:
+        self.cache = self.path / self.id().rsplit(".", 1)[-1]
+        self.directory = self.path / "fp8"
+        tiny_model.write_directory(self.directory, fp8=True)
+
+    def succeed(self, command: str, *flags: str) -> str:
+        finished = eider(command, "-m", self.directory, "--weight-cache", self.cache, *flags)
+        self.assertEqual(finished.returncode, 0, finished)
+        return finished.stdout
+
+    def logits(self, *flags: str) -> str:
+        return json.loads(self.succeed("run", "--raw", "-p", "Hello", "-n", "4", "--seed", "1", "-c", "512", "--json",
+                                       *flags))["logits_hash"]
+
+    def chosen(self, *flags: str) -> tuple[str, str]:
+        """The form and why, as inspect tells."""
+        line = next(line for line in self.succeed("inspect", *flags).splitlines() if line.startswith("fp8 executed as"))
+        form, why = line.removeprefix("fp8 executed as").strip().split(" ", 1)
+        return form, why
+
+    def test_measured_once(self) -> None:
+        form, why = self.chosen()
+        self.assertIn(form, ("fp8", "fp9"))
+        self.assertEqual(why, "(measured just now)")
+        self.assertEqual(self.chosen(), (form, "(measured on such a machine before)"))
+        self.assertEqual(json.loads(self.succeed("inspect", "--json"))["fp8_as"], form)
+        kept = self.cache / "fp8-as.txt"
+        other = "fp9" if form == "fp8" else "fp8"
+        kept.write_text(kept.read_text().replace(form + "\n", other + "\n"))
+        self.assertEqual(self.chosen()[0], other)
+        for damaged in ("", "\n\t\n", "another cpu\tavx1024\t7\tfp9\n", "\0" * 100_000):
+            kept.write_text(damaged)
+            self.assertEqual(self.chosen()[1], "(measured just now)")
+            self.assertEqual(self.chosen()[1], "(measured on such a machine before)")
+
+    def test_forced(self) -> None:
+        for form in ("fp8", "fp9"):
+            self.assertEqual(self.chosen("--fp8-as", form), (form, "(--fp8-as says so)"))
+        self.assertFalse(self.cache.exists())
+        self.assert_fails(eider("inspect", "-m", self.directory, "--fp8-as", "fp10"), USAGE, "--fp8-as", "fp8 or fp9")
+
+    def test_directories_that_cannot_be_used(self) -> None:
+        self.cache.write_text("a file")
+        for _ in range(2):
+            self.assertEqual(self.chosen()[1], "(measured just now)")
+        self.assertEqual(self.chosen("--no-weight-cache")[1], "(measured just now)")
+
+    def test_forms_are_prepared_apart_and_give_the_same_logits(self) -> None:
+        expected = self.logits("--fp8-as", "fp8", "--no-weight-cache")
+        self.assertEqual(self.logits("--backend", "reference"), expected)
+        self.assertEqual(self.logits("--fp8-as", "fp9", "--no-weight-cache"), expected)
+        files = {self.succeed("prepare", "--fp8-as", form).split(":")[0] for form in ("fp8", "fp9")}
+        self.assertEqual(len(files), 2)
+        for form in ("fp8", "fp9", "fp8"):
+            self.assertEqual(self.logits("--fp8-as", form), expected)
+
+    def test_other_models_have_no_form(self) -> None:
+        shown = eider("inspect", "-m", self.model, "--weight-cache", self.cache)
+        self.assertNotIn("fp8 executed", shown.stdout)
+        self.assertFalse(self.cache.exists())
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "backend/cpu/fp8_form.h"
 #include "backend/host/kernels.h"
 #include "base/machine.h"
 #include "base/result.h"
@@ -19,10 +20,14 @@ namespace eider {
 std::vector<std::string_view> cpu_isas(const Machine& machine);
 
 /// The kernels of an instruction set by themselves, for measurements; null where it is not one of cpu_isas().
-const host::Kernels* cpu_kernels(const Machine& machine, std::string_view isa);
+const host::Kernels* cpu_kernels(const Machine& machine, std::string_view isa, Fp8Form form = Fp8Form::kFp8);
 
-/// `isa` is one of cpu_isas(); an error names the others. `pool` must outlive the backend.
+/// Of the layout that weights are packed in.
+std::uint32_t cpu_packing_version(Fp8Form form);
+
+/// `isa` is one of cpu_isas(); an error names the others. FP8 weights are packed as `form`. `pool` must
+/// outlive the backend.
 Result<std::unique_ptr<Backend>> make_cpu_backend(ThreadPool& pool, const Machine& machine,
-                                                  std::string_view isa);
+                                                  std::string_view isa, Fp8Form form = Fp8Form::kFp8);
 
 }  // namespace eider

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <iterator>
 
+#include "format/fp9.h"
+
 namespace eider::cpu {
 namespace {
 
@@ -135,16 +137,57 @@ void put_unit(const Unit256& unit, std::int64_t row, std::byte* packed) {
 
 /// The scales of tile `tile` of FP8.
 void put_scales(const host::Matrix& stored, std::int64_t tile, std::byte* packed) {
-  const ScalesLayout layout(stored.columns, stored.scales);
+  const Fp8Layout layout(stored.columns, stored.scales);
   const auto put = [](std::byte* to, float scale) { std::memcpy(to, &scale, sizeof scale); };
   const std::int64_t first = tile * kRowTile;
   const std::int64_t rows = std::min(kRowTile, stored.rows - first);
-  for (std::int64_t row = 0; row < rows; ++row)
-    put(packed + layout.rows + row * 4, stored.scales.of_row(first + row));
-  for (std::int64_t column = 0; column < stored.columns; column += 32)
-    for (std::int64_t row = 0; row < std::min(rows, layout.per_unit); ++row)
-      put(packed + layout.units + (column / 32 * layout.per_unit + row) * 4,
-          stored.scales.of_unit(first + row, column));
+  for (std::int64_t row = 0; row < rows; ++row) put(packed + row * 4, stored.scales.of_row(first + row));
+  for (std::int64_t unit = 0; unit < layout.unit_count; ++unit)
+    for (std::int64_t row = 0; row < std::min(rows, layout.scales_per_unit); ++row)
+      put(packed + layout.unit_scales + (unit * layout.scales_per_unit + row) * 4,
+          stored.scales.of_unit(first + row, unit * kStripColumns));
+}
+
+/// A row's 32 codes into a unit.
+void put_fp8(const FP8_E4M3::Block (&codes)[kStripColumns], std::int64_t row, std::byte* unit) {
+  for (int group = 0; group < 8; ++group) std::memcpy(unit + group * kPlane + row * 4, codes + 4 * group, 4);
+}
+
+constexpr std::array<std::uint8_t, 256> kFp9Magnitudes = [] {
+  std::array<std::uint8_t, 256> magnitudes{};
+  for (std::size_t code = 0; code < 256; ++code)
+    magnitudes[code] = Fp9::of({static_cast<std::uint8_t>(code)}).magnitude;
+  return magnitudes;
+}();
+
+void put_fp9(const FP8_E4M3::Block (&codes)[kStripColumns], std::int64_t row, std::byte* unit) {
+  std::uint32_t signs = 0;
+  FP8_E4M3::Block magnitudes[kStripColumns];
+  for (int column = 0; column < kStripColumns; ++column) {
+    const std::uint8_t code = codes[column].code;
+    magnitudes[column].code = kFp9Magnitudes[code];
+    signs |= std::uint32_t{code} >> 7 << (column % 4 / 2 * 16 + 15 - column / 4 * 2 - column % 2);
+  }
+  std::memcpy(unit + row * 4, &signs, sizeof signs);
+  put_fp8(magnitudes, row, unit + kPlane);
+}
+
+void pack_fp8(const host::Matrix& stored, std::int64_t tile, Fp8Form form, std::byte* packed) {
+  put_scales(stored, tile, packed);
+  const Fp8Layout layout(stored.columns, stored.scales);
+  const bool as_fp9 = form == Fp8Form::kFp9;
+  const std::int64_t unit_bytes = as_fp9 ? Fp8Layout::kFp9UnitBytes : Fp8Layout::kUnitBytes;
+  const std::int64_t first = tile * kRowTile;
+  for (std::int64_t row = 0; row < std::min(kRowTile, stored.rows - first); ++row) {
+    const std::byte* from = stored.data + (first + row) * stored.row_bytes;
+    for (std::int64_t unit = 0; unit < layout.unit_count; ++unit) {
+      const std::int64_t column = unit * kStripColumns;
+      FP8_E4M3::Block codes[kStripColumns] = {};
+      std::memcpy(codes, from + column,
+                  static_cast<std::size_t>(std::min(kStripColumns, stored.columns - column)));
+      (as_fp9 ? put_fp9 : put_fp8)(codes, row, packed + layout.units + unit * unit_bytes);
+    }
+  }
 }
 
 template <class F>
@@ -153,7 +196,7 @@ void pack(const host::Matrix& stored, std::int64_t tile, std::byte* packed) {
   const std::int64_t first = tile * kRowTile;
   for (std::int64_t row = 0; row < std::min(kRowTile, stored.rows - first); ++row) {
     const auto* blocks = reinterpret_cast<const Block*>(stored.data + (first + row) * stored.row_bytes);
-    if constexpr (is_float_rule(F::kProduct)) {
+    if constexpr (F::kProduct == ProductRule::kFloat) {
       auto* elements = reinterpret_cast<Block*>(packed) + row;
       for (std::int64_t column = 0; column < stored.columns; ++column)
         elements[column * kRowTile] = blocks[column];
@@ -165,34 +208,55 @@ void pack(const host::Matrix& stored, std::int64_t tile, std::byte* packed) {
       }
     }
   }
-  if constexpr (F::kProduct == ProductRule::kScaledFloat) put_scales(stored, tile, packed);
 }
 
 }  // namespace
 
-std::int64_t packed_tile_bytes(Format format, std::int64_t columns, const BlockScales& scales) {
+std::int64_t packed_tile_bytes(Format format, std::int64_t columns, const BlockScales& scales, Fp8Form form) {
   return visit_format(format, [&]<class F>() -> std::int64_t {
-    if constexpr (F::kProduct == ProductRule::kScaledFloat)
-      return ScalesLayout(columns, scales).bytes;
-    else if constexpr (F::kProduct == ProductRule::kFloat)
+    if constexpr (F::kProduct == ProductRule::kScaledFloat) {
+      const Fp8Layout layout(columns, scales);
+      return layout.units +
+             layout.unit_count * (form == Fp8Form::kFp9 ? Fp8Layout::kFp9UnitBytes : Fp8Layout::kUnitBytes);
+    } else if constexpr (F::kProduct == ProductRule::kFloat) {
       return columns * kRowTile * static_cast<std::int64_t>(sizeof(typename F::Block));
-    else
+    } else {
       return columns / kUnitColumns<F> * UnitLayout<F>::kBytes;
+    }
   });
 }
 
 std::int64_t opened_tile_bytes(Format format, std::int64_t columns) {
   return visit_format(format, [&]<class F>() -> std::int64_t {
     if constexpr (is_float_rule(F::kProduct))
-      return columns * kPlane;
+      return (columns + kStripColumns - 1) / kStripColumns * kStripColumns * kPlane;  // whole units
     else
       return columns / kUnitColumns<F> * OpenedLayout<F>::kBytes;
   });
 }
 
-void pack_tile(Format format, const host::Matrix& stored, std::int64_t tile, std::byte* packed) {
-  std::memset(packed, 0, static_cast<std::size_t>(packed_tile_bytes(format, stored.columns, stored.scales)));
-  visit_format(format, [&]<class F>() { pack<F>(stored, tile, packed); });
+void pack_tile(Format format, const host::Matrix& stored, std::int64_t tile, std::byte* packed,
+               Fp8Form form) {
+  std::memset(packed, 0,
+              static_cast<std::size_t>(packed_tile_bytes(format, stored.columns, stored.scales, form)));
+  visit_format(format, [&]<class F>() {
+    if constexpr (F::kProduct == ProductRule::kScaledFloat)
+      pack_fp8(stored, tile, form, packed);
+    else
+      pack<F>(stored, tile, packed);
+  });
+}
+
+template <Fp8Form form>
+constexpr host::Packing kPacking{[](Format format, std::int64_t columns, const BlockScales& scales) {
+                                   return packed_tile_bytes(format, columns, scales, form);
+                                 },
+                                 &opened_tile_bytes,
+                                 [](Format format, const host::Matrix& stored, std::int64_t tile,
+                                    std::byte* packed) { pack_tile(format, stored, tile, packed, form); }};
+
+const host::Packing& packing(Fp8Form form) {
+  return form == Fp8Form::kFp9 ? kPacking<Fp8Form::kFp9> : kPacking<Fp8Form::kFp8>;
 }
 
 }  // namespace eider::cpu

@@ -23,12 +23,16 @@
 // Tabled formats may have sub-scales of 4 bits, [pair 4 or 8][32] bytes, the first of a pair in the lower
 // nibble, and Q2_K's 16 minima likewise; NVFP4 has two scales, MXFP4's is a bfloat16.
 //
-// Float formats: [column][row 32] elements, as stored. FP8, whose scales lie beside its codes, then has
+// Float formats: [column][row 32] elements, as stored; but FP8 in groups like the codes above:
 //
-//   scales of rows float[32] | scales of units float[units]    where all rows of every tile share a block,
-//                              or float[units][32]             where they do not
+//   scales | units of 32 columns, the last one filled up with zeros
 //
-// each part beginning at a multiple of 64 bytes; they are BlockScales::of_row() and of_unit().
+//   scales: of rows float[32] | of units float[units]    where all rows of every tile share a block,
+//                             or float[units][32]        where they do not;
+//           they are BlockScales::of_row() and of_unit(), filled up to a multiple of 64 bytes
+//   unit:   [group 8][row 32][4]                         1024 bytes
+//   as fp9: signs [row 32][4] | the same of magnitudes   1152 bytes (format/fp9.h)
+//           columns 4g, 4g + 1: bits 15 - 2g, 14 - 2g; columns 4g + 2, 4g + 3: bits 31 - 2g, 30 - 2g
 //
 // Opened units are what kernels make of packed ones where several tokens share the work, and of tabled ones
 // always: codes as bytes, the rest in planes of 4 bytes a row. A unit: codes [8 * strips][row 32][4] | scale
@@ -42,6 +46,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "backend/cpu/fp8_form.h"
 #include "backend/host/kernels.h"
 #include "format/four_bit.h"
 #include "format/storage_format.h"
@@ -95,6 +100,14 @@ struct PackedFormat<Q6_K> : IntegerCodes<6, 32, 16> {};
 
 template <>
 struct PackedFormat<FP8_E4M3> : IntegerCodes<0, 0> {};
+
+/// FP8 packed as fp9: one more format to kernels.
+struct PackedAsFp9 {
+  static constexpr Format kFormat = Format::kFP8_E4M3;
+  static constexpr ProductRule kProduct = ProductRule::kScaledFloat;
+};
+template <>
+struct PackedFormat<PackedAsFp9> : IntegerCodes<0, 0> {};
 
 /// A format whose codes are places in kValues, at most 16. Its kernels open each unit when they come to it,
 /// so that formats share all but that. kScaleFactor: the unit's scale is that of the block (a half, or
@@ -252,27 +265,34 @@ using OpenedLayout = OpenedUnit<F::kProduct, PackedFormat<F>::kSubScales,
                                 UnitLayout<F>::kSuper && F::kHasMin ? (PackedFormat<F>::kTabled ? 8 : 4) : 0,
                                 UnitLayout<F>::kTwoScales, has_narrow_sub_blocks<F>()>;
 
-/// Byte offsets of the scales in a packed tile of FP8.
-struct ScalesLayout {
-  std::int64_t rows;
-  std::int64_t units;
-  std::int64_t per_unit;  // floats: 1 or 32
-  std::int64_t bytes;     // of the tile
+/// Where the parts of a packed tile of FP8 lie, in bytes; the scales of rows come first.
+struct Fp8Layout {
+  static constexpr std::int64_t kUnitBytes = kRowTile * kStripColumns;
+  static constexpr std::int64_t kFp9UnitBytes = kPlane + kUnitBytes;  // signs, magnitudes
 
-  EIDER_ALWAYS_INLINE ScalesLayout(std::int64_t columns, const BlockScales& scales)
-      : rows((columns * kRowTile + 63) / 64 * 64),
-        units(rows + kPlane),
-        per_unit(scales.block_columns != 0 && (scales.block_rows | scales.first_row) % kRowTile != 0
-                     ? kRowTile
-                     : 1),
-        bytes((units + (columns + 31) / 32 * per_unit * 4 + 63) / 64 * 64) {}
+  std::int64_t unit_count;
+  std::int64_t scales_per_unit;  // floats: 1 or 32
+  std::int64_t unit_scales;
+  std::int64_t units;
+
+  EIDER_ALWAYS_INLINE Fp8Layout(std::int64_t columns, const BlockScales& scales)
+      : unit_count((columns + kStripColumns - 1) / kStripColumns),
+        scales_per_unit(scales.block_columns != 0 && (scales.block_rows | scales.first_row) % kRowTile != 0
+                            ? kRowTile
+                            : 1),
+        unit_scales(kPlane),
+        units((unit_scales + unit_count * scales_per_unit * 4 + 63) / 64 * 64) {}
 };
 
 /// Bytes of one opened tile of `columns`.
 std::int64_t opened_tile_bytes(Format format, std::int64_t columns);
 /// Bytes of one tile of `columns`.
-std::int64_t packed_tile_bytes(Format format, std::int64_t columns, const BlockScales& scales = {});
+std::int64_t packed_tile_bytes(Format format, std::int64_t columns, const BlockScales& scales = {},
+                               Fp8Form form = Fp8Form::kFp8);
 /// Packs tile `tile` (rows 32 * tile and on) of a stored matrix into packed_tile_bytes().
-void pack_tile(Format format, const host::Matrix& stored, std::int64_t tile, std::byte* packed);
+void pack_tile(Format format, const host::Matrix& stored, std::int64_t tile, std::byte* packed,
+               Fp8Form form = Fp8Form::kFp8);
+/// These functions, for a table whose FP8 weights are packed in `form`.
+const host::Packing& packing(Fp8Form form);
 
 }  // namespace eider::cpu

@@ -26,7 +26,7 @@ namespace eider::cpu::EIDER_ISA {
 
 /// Opens packed units of `columns` columns that lie one after the other (packed.h).
 using OpenUnits = void (*)(const std::byte* packed, std::int64_t columns, std::byte* opened);
-OpenUnits opener(Format format);  // openers.cpp
+OpenUnits opener(Format format, Fp8Form form);  // openers.cpp
 
 /// Whether the products of a format are of this instruction set's own. Those that stand over another one,
 /// EIDER_BASE_ISA, differ from it in the dot products of integers only.
@@ -38,8 +38,8 @@ template <class F>
 inline constexpr bool kOwnProducts = true;
 #endif
 
-void add_products(host::Kernels& table);   // products.cpp
-void add_moe_downs(host::Kernels& table);  // moe_downs.cpp
-void add_attention(host::Kernels& table);  // attention.cpp
+void add_products(host::Kernels& table, Fp8Form form);   // products.cpp
+void add_moe_downs(host::Kernels& table, Fp8Form form);  // moe_downs.cpp
+void add_attention(host::Kernels& table);                // attention.cpp
 
 }  // namespace eider::cpu::EIDER_ISA

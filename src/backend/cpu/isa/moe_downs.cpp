@@ -30,10 +30,11 @@ void add_moe_down(Kernels& table) {
 }
 }  // namespace
 
-void add_moe_downs(Kernels& table) {
+void add_moe_downs(Kernels& table, Fp8Form form) {
 #define EIDER_ADD(F) add_moe_down<F>(table);
   EIDER_FORMATS(EIDER_ADD)
 #undef EIDER_ADD
+  if (form == Fp8Form::kFp9) add_moe_down<PackedAsFp9>(table);
 }
 
 }  // namespace eider::cpu::EIDER_ISA

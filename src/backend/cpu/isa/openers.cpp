@@ -13,6 +13,8 @@ template <class F>
 constexpr OpenUnits opener_of() {
   if constexpr (!kOwnProducts<F>)
     return nullptr;
+  else if constexpr (F::kProduct == ProductRule::kScaledFloat)
+    return &open_fp8<F>;
   else if constexpr (is_float_rule(F::kProduct))
     return &open_floats<F>;
   else
@@ -20,7 +22,8 @@ constexpr OpenUnits opener_of() {
 }
 }  // namespace
 
-OpenUnits opener(Format format) {
+OpenUnits opener(Format format, Fp8Form form) {
+  if (format == PackedAsFp9::kFormat && form == Fp8Form::kFp9) return opener_of<PackedAsFp9>();
   switch (format) {
 #define EIDER_CASE(F) \
   case F::kFormat:    \

@@ -24,10 +24,11 @@ void add_product(Kernels& table) {
 }
 }  // namespace
 
-void add_products(Kernels& table) {
+void add_products(Kernels& table, Fp8Form form) {
 #define EIDER_ADD(F) add_product<F>(table);
   EIDER_FORMATS(EIDER_ADD)
 #undef EIDER_ADD
+  if (form == Fp8Form::kFp9) add_product<PackedAsFp9>(table);
 }
 
 }  // namespace eider::cpu::EIDER_ISA

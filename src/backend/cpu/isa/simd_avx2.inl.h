@@ -69,12 +69,6 @@ EIDER_ALWAYS_INLINE Floats load_elements(const BF16::Block* from) {
   return {_mm256_castsi256_ps(_mm256_slli_epi32(wide, 16))};
 }
 
-EIDER_ALWAYS_INLINE Floats load_elements(const FP8_E4M3::Block* from) {
-  const __m256i wide = _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from)));
-  return {_mm256_castsi256_ps(
-      _mm256_and_si256(_mm256_slli_epi32(wide, 20), _mm256_set1_epi32(static_cast<int>(0x87f00000u))))};
-}
-
 EIDER_ALWAYS_INLINE Ints load_ints(const std::byte* from) {
   return {_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from))};
 }
@@ -209,4 +203,27 @@ EIDER_ALWAYS_INLINE Ints dot2(Ints sum, Ints pairs, const std::int16_t* x) {
   std::int32_t word;
   __builtin_memcpy(&word, x, 4);
   return {_mm256_add_epi32(sum.v, _mm256_madd_epi16(pairs.v, _mm256_set1_epi32(word)))};
+}
+
+EIDER_ALWAYS_INLINE void fp8_values(Codes codes, Floats (&values)[4]) {
+  const __m256i mask = _mm256_set1_epi32(static_cast<int>(0x87f00000u));
+  const __m256i even = _mm256_maddubs_epi16(_mm256_set1_epi16(16), codes.v);
+  const __m256i odd = _mm256_srai_epi16(codes.v, 4);
+  values[0].v = _mm256_castsi256_ps(_mm256_and_si256(_mm256_slli_epi32(even, 16), mask));
+  values[1].v = _mm256_castsi256_ps(_mm256_and_si256(_mm256_slli_epi32(odd, 16), mask));
+  values[2].v = _mm256_castsi256_ps(_mm256_and_si256(even, mask));
+  values[3].v = _mm256_castsi256_ps(_mm256_and_si256(odd, mask));
+}
+EIDER_ALWAYS_INLINE void fp9_values(Codes magnitudes, Codes& signs, Floats (&values)[4]) {
+  const __m256i sign = _mm256_set1_epi16(-32768), upper = _mm256_set1_epi32(static_cast<int>(0xffff0000u));
+  const __m256i even = _mm256_or_si256(_mm256_maddubs_epi16(magnitudes.v, _mm256_set1_epi16(16)),
+                                       _mm256_and_si256(signs.v, sign));
+  signs.v = _mm256_add_epi16(signs.v, signs.v);
+  const __m256i odd = _mm256_or_si256(_mm256_maddubs_epi16(magnitudes.v, _mm256_set1_epi16(16 << 8)),
+                                      _mm256_and_si256(signs.v, sign));
+  signs.v = _mm256_add_epi16(signs.v, signs.v);
+  values[0].v = _mm256_castsi256_ps(_mm256_slli_epi32(even, 16));
+  values[1].v = _mm256_castsi256_ps(_mm256_slli_epi32(odd, 16));
+  values[2].v = _mm256_castsi256_ps(_mm256_and_si256(even, upper));
+  values[3].v = _mm256_castsi256_ps(_mm256_and_si256(odd, upper));
 }

@@ -65,13 +65,6 @@ EIDER_ALWAYS_INLINE Floats load_elements(const BF16::Block* from) {
   return {_mm512_castsi512_ps(_mm512_slli_epi32(wide, 16))};
 }
 
-/// The values times 2^-120.
-EIDER_ALWAYS_INLINE Floats load_elements(const FP8_E4M3::Block* from) {
-  const __m512i wide = _mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
-  return {_mm512_castsi512_ps(
-      _mm512_and_si512(_mm512_slli_epi32(wide, 20), _mm512_set1_epi32(static_cast<int>(0x87f00000u))))};
-}
-
 EIDER_ALWAYS_INLINE Ints load_ints(const std::byte* from) {
   return {_mm512_loadu_si512(from)};
 }
@@ -181,4 +174,31 @@ EIDER_ALWAYS_INLINE Ints dot2(Ints sum, Ints pairs, const std::int16_t* x) {
   std::int32_t word;
   __builtin_memcpy(&word, x, 4);
   return {_mm512_dpwssd_epi32(sum.v, pairs.v, _mm512_set1_epi32(word))};
+}
+
+/// Of 4 columns of each lane's row: the values times 2^-120 of FP8 codes.
+EIDER_ALWAYS_INLINE void fp8_values(Codes codes, Floats (&values)[4]) {
+  const __m512i mask = _mm512_set1_epi32(static_cast<int>(0x87f00000u));
+  // Halves of 16 bits with a code's sign in bit 15 and the rest from bit 4 on: columns 0 and 2, and 1 and 3.
+  const __m512i even = _mm512_maddubs_epi16(_mm512_set1_epi16(16), codes.v);
+  const __m512i odd = _mm512_srai_epi16(codes.v, 4);
+  values[0].v = _mm512_castsi512_ps(_mm512_and_si512(_mm512_slli_epi32(even, 16), mask));
+  values[1].v = _mm512_castsi512_ps(_mm512_and_si512(_mm512_slli_epi32(odd, 16), mask));
+  values[2].v = _mm512_castsi512_ps(_mm512_and_si512(even, mask));
+  values[3].v = _mm512_castsi512_ps(_mm512_and_si512(odd, mask));
+}
+/// The same of fp9, times 2^-117. The signs are the upper two bits of each half of `signs`, which loses them.
+EIDER_ALWAYS_INLINE void fp9_values(Codes magnitudes, Codes& signs, Floats (&values)[4]) {
+  constexpr int kOrSelected = 0xf8;  // a | (b & c)
+  const __m512i sign = _mm512_set1_epi16(-32768), upper = _mm512_set1_epi32(static_cast<int>(0xffff0000u));
+  const __m512i even = _mm512_ternarylogic_epi32(_mm512_maddubs_epi16(magnitudes.v, _mm512_set1_epi16(16)),
+                                                 signs.v, sign, kOrSelected);
+  signs.v = _mm512_add_epi16(signs.v, signs.v);
+  const __m512i odd = _mm512_ternarylogic_epi32(
+      _mm512_maddubs_epi16(magnitudes.v, _mm512_set1_epi16(16 << 8)), signs.v, sign, kOrSelected);
+  signs.v = _mm512_add_epi16(signs.v, signs.v);
+  values[0].v = _mm512_castsi512_ps(_mm512_slli_epi32(even, 16));
+  values[1].v = _mm512_castsi512_ps(_mm512_slli_epi32(odd, 16));
+  values[2].v = _mm512_castsi512_ps(_mm512_and_si512(even, upper));
+  values[3].v = _mm512_castsi512_ps(_mm512_and_si512(odd, upper));
 }

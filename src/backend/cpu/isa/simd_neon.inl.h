@@ -58,15 +58,6 @@ EIDER_ALWAYS_INLINE Floats load_elements(const F16::Block* from) {
 EIDER_ALWAYS_INLINE Floats load_elements(const BF16::Block* from) {
   return {vreinterpretq_f32_u32(vshlq_n_u32(vmovl_u16(vld1_u16(&from->upper)), 16))};
 }
-EIDER_ALWAYS_INLINE Floats load_elements(const FP8_E4M3::Block* from) {
-  std::uint32_t word;
-  __builtin_memcpy(&word, from, 4);
-  const int8x8_t bytes = vreinterpret_s8_u32(vdup_n_u32(word));
-  const int32x4_t wide = vmovl_s16(vget_low_s16(vmovl_s8(bytes)));
-  return {vreinterpretq_f32_s32(
-      vandq_s32(vshlq_n_s32(wide, 20), vdupq_n_s32(static_cast<std::int32_t>(0x87f00000u))))};
-}
-
 EIDER_ALWAYS_INLINE Ints splat_int(std::int32_t value) {
   return {vdupq_n_s32(value)};
 }
@@ -183,4 +174,30 @@ EIDER_ALWAYS_INLINE Ints dot2(Ints sum, Ints pairs, const std::int16_t* x) {
   const int32x4_t low = vmull_s16(vget_low_s16(a), vget_low_s16(b));
   const int32x4_t high = vmull_high_s16(a, b);
   return {vaddq_s32(sum.v, vpaddq_s32(low, high))};
+}
+
+EIDER_ALWAYS_INLINE void fp8_values(Codes codes, Floats (&values)[4]) {
+  const uint32x4_t mask = vdupq_n_u32(0x87f00000u);
+  const int16x8_t both = vreinterpretq_s16_u8(codes.v);
+  const uint32x4_t even = vreinterpretq_u32_s16(vshrq_n_s16(vshlq_n_s16(both, 8), 4));
+  const uint32x4_t odd = vreinterpretq_u32_s16(vshrq_n_s16(both, 4));
+  values[0].v = vreinterpretq_f32_u32(vandq_u32(vshlq_n_u32(even, 16), mask));
+  values[1].v = vreinterpretq_f32_u32(vandq_u32(vshlq_n_u32(odd, 16), mask));
+  values[2].v = vreinterpretq_f32_u32(vandq_u32(even, mask));
+  values[3].v = vreinterpretq_f32_u32(vandq_u32(odd, mask));
+}
+EIDER_ALWAYS_INLINE void fp9_values(Codes magnitudes, Codes& signs, Floats (&values)[4]) {
+  // Each half: the sign, and the magnitude inserted from bit 4 on; what lies around it is masked.
+  const uint32x4_t mask = vdupq_n_u32(0x8ff00000u);
+  const uint16x8_t sign = vdupq_n_u16(0x8000), both = vreinterpretq_u16_u8(magnitudes.v);
+  uint16x8_t left = vreinterpretq_u16_u8(signs.v);
+  const uint32x4_t even = vreinterpretq_u32_u16(vbslq_u16(sign, left, vshlq_n_u16(both, 4)));
+  left = vaddq_u16(left, left);
+  const uint32x4_t odd = vreinterpretq_u32_u16(vbslq_u16(sign, left, vshrq_n_u16(both, 4)));
+  left = vaddq_u16(left, left);
+  signs.v = vreinterpretq_u8_u16(left);
+  values[0].v = vreinterpretq_f32_u32(vandq_u32(vshlq_n_u32(even, 16), mask));
+  values[1].v = vreinterpretq_f32_u32(vandq_u32(vshlq_n_u32(odd, 16), mask));
+  values[2].v = vreinterpretq_f32_u32(vandq_u32(even, mask));
+  values[3].v = vreinterpretq_f32_u32(vandq_u32(odd, mask));
 }

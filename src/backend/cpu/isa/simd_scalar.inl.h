@@ -72,11 +72,6 @@ EIDER_ALWAYS_INLINE Floats load_elements(const BF16::Block* from) {
   return lanes_of<Floats>([&](int i)
                               __attribute__((always_inline)) { return bfloat16_to_float(from[i].upper); });
 }
-EIDER_ALWAYS_INLINE Floats load_elements(const FP8_E4M3::Block* from) {
-  return lanes_of<Floats>([&](int i)
-                              __attribute__((always_inline)) { return FP8_E4M3::small_value(from[i]); });
-}
-
 EIDER_ALWAYS_INLINE Ints splat_int(std::int32_t value) {
   return {Int4{value, value, value, value}};
 }
@@ -192,4 +187,27 @@ EIDER_ALWAYS_INLINE Ints load_byte_pairs(const std::byte* from) {
 }
 EIDER_ALWAYS_INLINE Ints dot2(Ints sum, Ints pairs, const std::int16_t* x) {
   return {sum.v + (pairs.v & 0xffff) * x[0] + (pairs.v >> 16) * x[1]};
+}
+
+using Bits4 = std::uint32_t __attribute__((vector_size(16)));
+
+/// Halves of 16 bits as upper halves of floats, of which those in `mask` count: columns 0 and 2, and 1 and 3.
+EIDER_ALWAYS_INLINE void float_halves(Word8 even, Word8 odd, std::uint32_t mask, Floats (&values)[4]) {
+  const Bits4 e = reinterpret_cast<Bits4>(even), o = reinterpret_cast<Bits4>(odd);
+  values[0].v = reinterpret_cast<Float4>(e << 16 & mask);
+  values[1].v = reinterpret_cast<Float4>(o << 16 & mask);
+  values[2].v = reinterpret_cast<Float4>(e & mask);
+  values[3].v = reinterpret_cast<Float4>(o & mask);
+}
+EIDER_ALWAYS_INLINE void fp8_values(Codes codes, Floats (&values)[4]) {
+  const Short8 both = reinterpret_cast<Short8>(codes.v);
+  float_halves(reinterpret_cast<Word8>((both << 8) >> 4), reinterpret_cast<Word8>(both >> 4), 0x87f00000u,
+               values);
+}
+EIDER_ALWAYS_INLINE void fp9_values(Codes magnitudes, Codes& signs, Floats (&values)[4]) {
+  constexpr std::uint16_t kSign = 0x8000, kMagnitude = 0x0ff0;
+  const Word8 both = magnitudes.v, next = signs.v << 1;
+  float_halves((both << 4 & kMagnitude) | (signs.v & kSign), (both >> 4 & kMagnitude) | (next & kSign),
+               0xffff0000u, values);
+  signs.v = next << 1;
 }

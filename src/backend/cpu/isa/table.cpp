@@ -6,17 +6,16 @@ namespace eider::cpu::EIDER_ISA {
 using namespace host;  // NOLINT(google-build-using-namespace)
 namespace {
 #include "backend/reference/common_table.inl.h"
-
-constexpr Packing kPacking{&packed_tile_bytes, &opened_tile_bytes, &pack_tile};
 }  // namespace
 
-Kernels make_table() {
+Kernels make_table(Fp8Form form) {
   Kernels table = common_table();
   table.name = EIDER_ISA_NAME;
-  table.packing = &kPacking;
-  table.scale_input = &scale_input<100>;  // for values times 2^-120
-  add_products(table);
-  add_moe_downs(table);
+  table.packing = &packing(form);
+  // For values times 2^-117 or 2^-120.
+  table.scale_input = form == Fp8Form::kFp9 ? &scale_input<97> : &scale_input<100>;
+  add_products(table, form);
+  add_moe_downs(table, form);
   add_attention(table);
   return table;
 }

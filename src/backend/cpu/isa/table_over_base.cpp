@@ -4,11 +4,11 @@
 
 namespace eider::cpu::EIDER_ISA {
 
-host::Kernels make_table() {
-  host::Kernels table = EIDER_BASE_ISA::make_table();
+host::Kernels make_table(Fp8Form form) {
+  host::Kernels table = EIDER_BASE_ISA::make_table(form);
   table.name = EIDER_ISA_NAME;
-  add_products(table);
-  add_moe_downs(table);
+  add_products(table, form);
+  add_moe_downs(table, form);
   return table;
 }
 

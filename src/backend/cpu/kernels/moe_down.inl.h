@@ -1,28 +1,21 @@
 // The down product of a mixture of experts over packed weights. Its sum runs over a token's experts inside
 // each group of units, and then over groups (docs/NUMERICS.md, Mixture of experts).
 
-/// p[token][row] += weight * t for one group of units, of which `units` lie at `weights`, unit `unit` first:
-/// `tokens` places of one expert, from `place` on, and the rows from `first_row` on.
-template <class Source, int tokens, int vectors>
-EIDER_ALWAYS_INLINE void add_group(const MoeDownArgs& args, const TileScales<Source>& scales,
-                                   const std::byte* weights, std::int64_t units, std::int64_t first_row,
-                                   std::int64_t unit, std::int64_t place, std::int64_t first_token,
+/// t = t + second
+template <int tokens, int vectors>
+EIDER_ALWAYS_INLINE void add_parts(Parts<tokens, vectors>& t, const Parts<tokens, vectors>& second) {
+  unroll<tokens>([&](auto i) __attribute__((always_inline)) {
+    unroll<vectors>([&](auto v)
+                        __attribute__((always_inline)) { t.part[i][v] = t.part[i][v] + second.part[i][v]; });
+  });
+}
+
+/// p[token][row] += weight * t for one group, whose units add up to `t`: `tokens` places of one expert, from
+/// `place` on, and the rows from `first_row` on.
+template <class Scales, int tokens, int vectors>
+EIDER_ALWAYS_INLINE void add_group(const MoeDownArgs& args, const Scales& scales, Parts<tokens, vectors>& t,
+                                   std::int64_t first_row, std::int64_t place, std::int64_t first_token,
                                    float* p) {
-  using Unit = UnitProduct<Source, tokens, vectors>;
-  const std::int64_t columns = args.down[0].columns;
-  Parts<tokens, vectors> t;
-  Unit::multiply(weights, first_row, unit, columns, args.in, place, t);
-  scales.scale_unit(unit, first_row, t);
-  if (units == 2) {
-    Parts<tokens, vectors> second;
-    Unit::multiply(weights + Source::kBytes, first_row, unit + 1, columns, args.in, place, second);
-    scales.scale_unit(unit + 1, first_row, second);
-    unroll<tokens>([&](auto i) __attribute__((always_inline)) {
-      unroll<vectors>([&](auto v) __attribute__((always_inline)) {
-        t.part[i][v] = t.part[i][v] + second.part[i][v];
-      });
-    });
-  }
   scales.scale_rows(first_row, t);
   unroll<tokens>([&](auto i) __attribute__((always_inline)) {
     const Floats weight = splat(args.picks.weights[place + i]);
@@ -38,12 +31,38 @@ template <class Source, int tokens, int vectors>
 EIDER_ALWAYS_INLINE void add_groups_of(const MoeDownArgs& args, const TileScales<Source>& scales,
                                        const std::byte* weights, std::int64_t first, std::int64_t end,
                                        std::int64_t first_row, std::int64_t place, std::int64_t first_token) {
-  const std::int64_t size = args.units_per_group;
-  float* p = args.scratch + first / size * args.tile_tokens * kRowTile;
-  for (std::int64_t unit = first; unit < end; unit += size, p += args.tile_tokens * kRowTile) {
-    const std::int64_t units = end - unit < size ? end - unit : size;
-    add_group<Source, tokens, vectors>(args, scales, weights + (unit - first) * Source::kBytes, units,
-                                       first_row, unit, place, first_token, p);
+  using Unit = UnitProduct<Source, tokens, vectors>;
+  const std::int64_t columns = args.down[0].columns;
+  const std::int64_t size = args.units_per_group, stride = args.tile_tokens * kRowTile;
+  float* p = args.scratch + first / size * stride;
+  std::int64_t unit = first;
+  if constexpr (Source::kKind == UnitKind::kFours && kUnitsAtOnce<vectors> % 2 == 0) {
+    constexpr int kUnits = kUnitsAtOnce<vectors>;
+    for (; unit + kUnits <= end && (unit + kUnits) * 32 <= columns; unit += kUnits) {
+      Parts<tokens, vectors> parts[kUnits];
+      Unit::multiply_whole(weights + (unit - first) * Source::kBytes, first_row, unit, columns, args.in,
+                           place, parts);
+      unroll<kUnits>([&](auto i) __attribute__((always_inline)) {
+        scales.scale_unit(unit + i, first_row, parts[i]);
+      });
+      for (std::int64_t i = 0; i < kUnits; i += size, p += stride) {
+        if (size == 2) add_parts(parts[i], parts[i + 1]);
+        add_group(args, scales, parts[i], first_row, place, first_token, p);
+      }
+    }
+  }
+  for (; unit < end; unit += size, p += stride) {
+    const std::byte* from = weights + (unit - first) * Source::kBytes;
+    Parts<tokens, vectors> t;
+    Unit::multiply(from, first_row, unit, columns, args.in, place, t);
+    scales.scale_unit(unit, first_row, t);
+    if (size == 2 && unit + 1 < end) {
+      Parts<tokens, vectors> second;
+      Unit::multiply(from + Source::kBytes, first_row, unit + 1, columns, args.in, place, second);
+      scales.scale_unit(unit + 1, first_row, second);
+      add_parts(t, second);
+    }
+    add_group(args, scales, t, first_row, place, first_token, p);
   }
 }
 
@@ -52,10 +71,11 @@ template <class F>
 EIDER_ALWAYS_INLINE void add_packed_place(const MoeDownArgs& args, const std::byte* packed,
                                           std::int64_t place, std::int64_t first_token) {
   const TileScales<Packed<F>> scales(packed, args.down[0]);
+  const std::byte* weights = units_of_tile<F::kProduct>(packed, args.down[0]);
   constexpr int kRowVectors = kVectors<F::kProduct, 1>;
   const std::int64_t units = units_of<F::kProduct>(args.down[0].columns);
   for (std::int64_t row = 0; row < kRowTile; row += kRowVectors * kLanes)
-    add_groups_of<Packed<F>, 1, kRowVectors>(args, scales, packed, 0, units, row, place, first_token);
+    add_groups_of<Packed<F>, 1, kRowVectors>(args, scales, weights, 0, units, row, place, first_token);
 }
 
 /// Places [place, place + tokens) of one expert, from opened units. `packed`: its tile.
@@ -77,10 +97,9 @@ EIDER_ALWAYS_INLINE void add_opened_places(const MoeDownArgs& args, const std::b
 
 /// Places [place, end) of one expert by twos at least; returns the first that is left. `packed`: its tile.
 template <class Source>
-__attribute__((noinline)) std::int64_t add_several_places(const MoeDownArgs& args, TileUnits from,
-                                                          std::int64_t place, std::int64_t end,
-                                                          std::int64_t first_token) {
-  const std::byte* packed = from.units;
+__attribute__((noinline)) std::int64_t add_several_places(const MoeDownArgs& args, const std::byte* packed,
+                                                          TileUnits from, std::int64_t place,
+                                                          std::int64_t end, std::int64_t first_token) {
   if (end - place > 2) from = open_tile<Source>(from, args.down[0].columns, args.opened);
   for (; place + kOpenedTokens <= end; place += kOpenedTokens)
     add_opened_places<Source, kOpenedTokens>(args, packed, from, place, first_token);
@@ -99,9 +118,9 @@ __attribute__((noinline)) void add_one_place(const MoeDownArgs& args, const Tile
 template <class F>
 EIDER_ALWAYS_INLINE void add_expert(const MoeDownArgs& args, const std::byte* packed, std::int64_t place,
                                     std::int64_t end, std::int64_t first_token) {
-  const TileUnits units = packed_units<F>(packed);
+  const TileUnits units = packed_units<F>(packed, args.down[0]);
   if constexpr (kOpenedTokens > 0)
-    if (end - place > 1) place = add_several_places<Opened<F>>(args, units, place, end, first_token);
+    if (end - place > 1) place = add_several_places<Opened<F>>(args, packed, units, place, end, first_token);
   for (; place < end; ++place) {
     if constexpr (PackedFormat<F>::kTabled)
       add_one_place<Opened<F>>(args, units, place, first_token);

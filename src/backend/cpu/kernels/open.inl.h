@@ -108,6 +108,26 @@ inline void open_integers(const std::byte* packed, std::int64_t columns, std::by
   }
 }
 
+/// Opens FP8 of `columns` columns: whole units.
+template <class F>
+inline void open_fp8(const std::byte* packed, std::int64_t columns, std::byte* opened) {
+  using From = Packed<F>;
+  auto* unit = reinterpret_cast<float*>(opened);
+  for (; columns > 0; columns -= kStripColumns, packed += From::kBytes, unit += kStripColumns * kRowTile) {
+    prefetch<true, From::kBytes>(packed);
+    for (std::int64_t row = 0; row < kRowTile; row += kLanes) {
+      typename From::Signs signs = From::signs(packed, row);
+      for (std::int64_t group = 0; group < 8; ++group) {
+        Floats values[4];
+        From::take(packed, group, row, signs, values);
+        unroll<4>([&](auto i) __attribute__((always_inline)) {
+          store(unit + (group * 4 + i) * kRowTile + row, values[i]);
+        });
+      }
+    }
+  }
+}
+
 /// Opens floats of `columns` columns.
 template <class F>
 inline void open_floats(const std::byte* packed, std::int64_t columns, std::byte* opened) {

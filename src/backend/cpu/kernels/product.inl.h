@@ -30,16 +30,16 @@ template <class F, int vectors>
 EIDER_ALWAYS_INLINE void multiply_rows(const ProductArgs& args, std::int64_t tile, std::int64_t first_row,
                                        std::int64_t token) {
   using Source = Packed<F>;
-  const std::byte* weights = args.weight.data + tile * args.weight.row_bytes;  // a packed "row" is a tile
+  const std::byte* packed = args.weight.data + tile * args.weight.row_bytes;  // a packed "row" is a tile
+  const std::byte* weights = units_of_tile<Source::kProduct>(packed, args.weight);
   PartsTree<1, vectors> tree;
   Parts<1, vectors> parts;
-  const TileScales<Source> scales(weights, args.weight);
+  const TileScales<Source> scales(packed, args.weight);
   const std::int64_t columns = args.weight.columns;
   const std::int64_t units = units_of<Source::kProduct>(columns);
   std::int64_t unit = 0;
-  if constexpr (Source::kProduct == ProductRule::kScaledFloat && vectors < 8) {
-    // A unit is too few bytes for the latency of its chains.
-    constexpr int kUnits = 8 / vectors;
+  if constexpr (Source::kKind == UnitKind::kFours) {
+    constexpr int kUnits = kUnitsAtOnce<vectors>;
     for (; (unit + kUnits) * 32 <= columns; unit += kUnits) {
       Parts<1, vectors> several[kUnits];
       UnitProduct<Source, 1, vectors>::multiply_whole(weights + unit * Source::kBytes, first_row, unit,
@@ -125,7 +125,7 @@ __attribute__((noinline)) void multiply_one(const ProductArgs& args, const TileU
 template <class F>
 inline void product(const ProductArgs& args, Items tiles) {
   for (std::int64_t tile = tiles.begin; tile < tiles.end; ++tile) {
-    const TileUnits units = packed_units<F>(args.weight.data + tile * args.weight.row_bytes);
+    const TileUnits units = packed_units<F>(args.weight.data + tile * args.weight.row_bytes, args.weight);
     std::int64_t token = 0;
     if constexpr (kOpenedTokens > 0)
       if (args.count > 1) token = multiply_several<Opened<F>>(args, units, tile);

@@ -1,5 +1,14 @@
-// The scales that lie beside a tile's codes (packed.h, FP8): what the parts of a unit and the sums of rows
+// The scales that lie before a tile's units (packed.h, FP8): what the parts of a unit and the sums of rows
 // are multiplied with.
+
+/// Where the units of a packed tile of `matrix` begin.
+template <ProductRule rule>
+EIDER_ALWAYS_INLINE const std::byte* units_of_tile(const std::byte* packed, const Matrix& matrix) {
+  if constexpr (rule == ProductRule::kScaledFloat)
+    return packed + Fp8Layout(matrix.columns, matrix.scales).units;
+  else
+    return packed;
+}
 
 /// Of a format that has none.
 template <class Source, ProductRule rule = Source::kProduct>
@@ -16,7 +25,7 @@ class TileScales<Source, ProductRule::kScaledFloat> {
  public:
   /// `packed`: a tile of `matrix`, or of one with the same blocks of scales.
   EIDER_ALWAYS_INLINE TileScales(const std::byte* packed, const Matrix& matrix)
-      : TileScales(packed, ScalesLayout(matrix.columns, matrix.scales)) {}
+      : TileScales(packed, Fp8Layout(matrix.columns, matrix.scales)) {}
 
   /// The parts of unit `unit` for the tile's rows from `first_row` on.
   template <int tokens, int vectors>
@@ -36,10 +45,10 @@ class TileScales<Source, ProductRule::kScaledFloat> {
   }
 
  private:
-  EIDER_ALWAYS_INLINE TileScales(const std::byte* packed, const ScalesLayout& layout)
-      : rows_(reinterpret_cast<const float*>(packed + layout.rows)),
-        units_(reinterpret_cast<const float*>(packed + layout.units)),
-        each_row_(layout.per_unit > 1) {}
+  EIDER_ALWAYS_INLINE TileScales(const std::byte* packed, const Fp8Layout& layout)
+      : rows_(reinterpret_cast<const float*>(packed)),
+        units_(reinterpret_cast<const float*>(packed + layout.unit_scales)),
+        each_row_(layout.scales_per_unit > 1) {}
 
   template <int tokens, int vectors>
   static EIDER_ALWAYS_INLINE void scale(const float* scales, Parts<tokens, vectors>& parts) {

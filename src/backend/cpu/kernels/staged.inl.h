@@ -18,13 +18,15 @@ struct TileUnits {
   std::int64_t unit_bytes;  // of one of them
 };
 
-/// Those of the packed tile at `packed`.
+/// Those of the packed tile of `matrix` at `packed`.
 template <class F>
-EIDER_ALWAYS_INLINE TileUnits packed_units(const std::byte* packed) {
+EIDER_ALWAYS_INLINE TileUnits packed_units(const std::byte* packed, const Matrix& matrix) {
+  constexpr Fp8Form kForm = std::is_same_v<F, PackedAsFp9> ? Fp8Form::kFp9 : Fp8Form::kFp8;
+  const std::byte* units = units_of_tile<F::kProduct>(packed, matrix);
   if constexpr (std::is_same_v<F, F32>)  // is opened
-    return {packed, nullptr, unit_bytes<F>()};
+    return {units, nullptr, unit_bytes<F>()};
   else
-    return {packed, opener(F::kFormat), unit_bytes<F>()};
+    return {units, opener(F::kFormat, kForm), unit_bytes<F>()};
 }
 
 /// Room for some opened units: 8 to 9 KiB.

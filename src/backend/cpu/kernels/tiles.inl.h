@@ -48,6 +48,7 @@ inline constexpr bool kOpenedSigned =
 /// How a unit is multiplied.
 enum class UnitKind : std::uint8_t {
   kFloat,       // a chain of multiply-adds
+  kFours,       // the same, 4 columns taken apart together
   kInteger32,   // one dot product
   kHalves32,    // two
   kInteger256,  // sub-blocks whose sums fit 16 bits
@@ -116,6 +117,37 @@ struct Packed {
 
   static EIDER_ALWAYS_INLINE Floats elements(const std::byte* column, std::int64_t row) {
     return load_elements(reinterpret_cast<const typename F::Block*>(column) + row);
+  }
+};
+
+/// Packed units of FP8. Values are scaled as the table's inputs make up for.
+template <class F>
+struct Packed<F, ProductRule::kScaledFloat> {
+  static constexpr ProductRule kProduct = ProductRule::kScaledFloat;
+  static constexpr UnitKind kKind = UnitKind::kFours;
+  static constexpr bool kHasSigns = std::is_same_v<F, PackedAsFp9>;
+  static constexpr std::int64_t kBytes = kHasSigns ? Fp8Layout::kFp9UnitBytes : Fp8Layout::kUnitBytes;
+  static constexpr std::int64_t kCodes = kHasSigns ? kPlane : 0;
+
+  struct NoSigns {};
+  using Signs = std::conditional_t<kHasSigns, Codes, NoSigns>;
+
+  /// The signs of the rows from `row` on, for take().
+  static EIDER_ALWAYS_INLINE Signs signs(const std::byte* unit, std::int64_t row) {
+    if constexpr (kHasSigns)
+      return load_codes(unit + row * 4);
+    else
+      return {};
+  }
+  /// The values of the 4 columns of a group, for the rows from `row` on. Groups are taken in ascending order,
+  /// each once.
+  static EIDER_ALWAYS_INLINE void take(const std::byte* unit, std::int64_t group, std::int64_t row,
+                                       Signs& signs, Floats (&values)[4]) {
+    const Codes codes = load_codes(unit + kCodes + group * kPlane + row * 4);
+    if constexpr (kHasSigns)
+      fp9_values(codes, signs, values);
+    else
+      fp8_values(codes, values);
   }
 };
 

@@ -13,6 +13,11 @@ EIDER_ALWAYS_INLINE std::int64_t units_of(std::int64_t columns) {
   return rule == ProductRule::kInteger256 ? columns / 256 : (columns + 31) / 32;
 }
 
+/// Units of kFours that are multiplied side by side: one alone is too few bytes for the latency of its
+/// chains.
+template <int vectors>
+inline constexpr int kUnitsAtOnce = vectors < 8 ? 8 / vectors : 1;
+
 /// multiply(): the parts of unit `unit`, which lies at `weights`, for `vectors` vectors of the weight's rows
 /// from `first_row` on, and the input's rows from `first_token` on. Source: Packed, Opened or Staged.
 template <class Source, int tokens, int vectors, UnitKind kind = Source::kKind>
@@ -45,35 +50,78 @@ struct UnitProduct<Source, tokens, vectors, UnitKind::kFloat> {
       });
     }
   }
+};
 
+template <class Source, int vectors>
+struct UnitProduct<Source, 1, vectors, UnitKind::kFours> {
   /// The parts of `units` units side by side, all of them whole: a chain alone waits for its own sums.
   template <int units>
   static EIDER_ALWAYS_INLINE void multiply_whole(const std::byte* weights, std::int64_t first_row,
                                                  std::int64_t unit, std::int64_t columns,
-                                                 const ProductInput& in, std::int64_t first_token,
-                                                 Parts<tokens, vectors> (&parts)[units]) {
-    const float* x[tokens];
-    unroll<tokens>([&](auto t) __attribute__((always_inline)) {
-      x[t] = in.values + (first_token + t) * columns + unit * 32;
-      unroll<units * vectors>([&](auto i) __attribute__((always_inline)) {
-        parts[i / vectors].part[t][i % vectors] = splat(0);
-      });
-    });
-    for (std::int64_t k = 0; k < 32; k += 2) {  // two columns are a cache line at least
+                                                 const ProductInput& in, std::int64_t token,
+                                                 Parts<1, vectors> (&parts)[units]) {
+    const float* x = in.values + token * columns + unit * kStripColumns;
+    typename Source::Signs signs[units][vectors];
+    begin(weights, first_row, signs, parts);
+    for (std::int64_t group = 0; group < 8; ++group)
       unroll<units>([&](auto u) __attribute__((always_inline)) {
-        const std::byte* column = weights + u * Source::kBytes + k * Source::kColumnBytes;
-        prefetch<Source::kInOrder, 2 * Source::kColumnBytes>(column);
-        unroll<2 * vectors>([&](auto i) __attribute__((always_inline)) {
-          constexpr int kSecond = decltype(i)::value / vectors, kVector = decltype(i)::value % vectors;
-          const Floats w =
-              Source::elements(column + kSecond * Source::kColumnBytes, first_row + kVector * kLanes);
-          unroll<tokens>([&](auto t) __attribute__((always_inline)) {
-            Floats& part = parts[u].part[t][kVector];
-            part = fma(w, splat(x[t][u * 32 + k + kSecond]), part);
+        const std::byte* from = weights + u * Source::kBytes;
+        prefetch<true, kPlane>(from + Source::kCodes + group * kPlane);
+        unroll<vectors>([&](auto v) __attribute__((always_inline)) {
+          Floats values[4];
+          Source::take(from, group, first_row + v * kLanes, signs[u][v], values);
+          unroll<4>([&](auto i) __attribute__((always_inline)) {
+            Floats& part = parts[u].part[0][v];
+            part = fma(values[i], splat(x[u * kStripColumns + group * 4 + i]), part);
           });
         });
       });
-    }
+  }
+
+  static EIDER_ALWAYS_INLINE void multiply(const std::byte* weights, std::int64_t first_row,
+                                           std::int64_t unit, std::int64_t columns, const ProductInput& in,
+                                           std::int64_t token, Parts<1, vectors>& parts) {
+    Parts<1, vectors> several[1];
+    if (columns - unit * kStripColumns >= kStripColumns)
+      multiply_whole<1>(weights, first_row, unit, columns, in, token, several);
+    else
+      multiply_short(weights, first_row, unit, columns, in, token, several);
+    parts = several[0];
+  }
+
+ private:
+  template <int units>
+  static EIDER_ALWAYS_INLINE void begin(const std::byte* weights, std::int64_t first_row,
+                                        typename Source::Signs (&signs)[units][vectors],
+                                        Parts<1, vectors> (&parts)[units]) {
+    unroll<units>([&](auto u) __attribute__((always_inline)) {
+      const std::byte* from = weights + u * Source::kBytes;
+      prefetch<true, Source::kCodes>(from);
+      unroll<vectors>([&](auto v) __attribute__((always_inline)) {
+        signs[u][v] = Source::signs(from, first_row + v * kLanes);
+        parts[u].part[0][v] = splat(0);
+      });
+    });
+  }
+
+  /// A last unit of fewer than 32 columns: those that fill it up must not be added, for +0 + -0 is not -0.
+  static EIDER_ALWAYS_INLINE void multiply_short(const std::byte* weights, std::int64_t first_row,
+                                                 std::int64_t unit, std::int64_t columns,
+                                                 const ProductInput& in, std::int64_t token,
+                                                 Parts<1, vectors> (&parts)[1]) {
+    const float* x = in.values + token * columns + unit * kStripColumns;
+    const std::int64_t count = columns - unit * kStripColumns;
+    typename Source::Signs signs[1][vectors];
+    begin(weights, first_row, signs, parts);
+    for (std::int64_t group = 0; group * 4 < count; ++group)
+      unroll<vectors>([&](auto v) __attribute__((always_inline)) {
+        Floats values[4];
+        Source::take(weights, group, first_row + v * kLanes, signs[0][v], values);
+        unroll<4>([&](auto i) __attribute__((always_inline)) {
+          Floats& part = parts[0].part[0][v];
+          if (group * 4 + i < count) part = fma(values[i], splat(x[group * 4 + i]), part);
+        });
+      });
   }
 };
 

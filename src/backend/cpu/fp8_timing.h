@@ -1,0 +1,20 @@
+// Which packed form of FP8 weights this machine multiplies sooner: fp9 reads an eighth more and takes it
+// apart otherwise, and what a core can do meanwhile is not known from its name.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+#include "backend/cpu/fp8_form.h"
+#include "base/machine.h"
+#include "base/result.h"
+#include "base/thread_pool.h"
+
+namespace eider {
+
+/// Both forms in turn, as a token is decoded, each with `bytes` of weights, which caches should not hold.
+/// Takes some tenths of a second. `isa` is one of cpu_isas(). Fails where the memory cannot be had.
+Result<Fp8Form> measure_faster_fp8_form(const Machine& machine, std::string_view isa, ThreadPool& pool,
+                                        std::size_t bytes);
+
+}  // namespace eider
