@@ -166,8 +166,8 @@ Result<KernelResult> measure(const KernelSetup& setup, const KernelCase& kernel,
 const char* KernelCase::format_text() const {
   return format == Format::kFP8_E4M3 && fp8_as == Fp8Form::kFp9 ? "fp9" : format_name(format);
 }
-std::int64_t KernelCase::weight_bytes(std::int64_t rows) const {
-  const std::int64_t stored = rows * format_row_bytes(format, columns);
+std::int64_t KernelCase::weight_bytes(std::int64_t of_rows) const {
+  const std::int64_t stored = of_rows * format_row_bytes(format, columns);
   return format == Format::kFP8_E4M3 && fp8_as == Fp8Form::kFp9 ? stored + stored / 8 : stored;
 }
 

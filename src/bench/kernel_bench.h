@@ -30,7 +30,7 @@ struct KernelCase {
   /// "Q4_K"; of FP8 as fp9 "fp9"
   const char* format_text() const;
   /// Of the weights as stored, as fp9 of 9 bits a weight.
-  std::int64_t weight_bytes(std::int64_t rows) const;
+  std::int64_t weight_bytes(std::int64_t of_rows) const;
 };
 
 struct KernelResult {

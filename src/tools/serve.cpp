@@ -175,7 +175,7 @@ Result<int> serve(const ServeFlags& flags, const Terminal& terminal) {
   } else {
     terminal.note("this model has no chat template: only endpoints without messages answer");
   }
-  EIDER_TRY(const Compute compute, create_compute(flags.engine, machine));
+  EIDER_TRY(const Compute compute, create_compute(flags.engine, machine, has_fp8_weights(model)));
   EIDER_TRY(EngineOptions options, settle_options(flags.engine, model, *compute.backend, machine, terminal));
   options.max_logit_rows = flags.scheduler.max_streams;
   options.kv_limit_bytes = kv_limit(flags, model, *compute.backend, options, machine);
