@@ -70,7 +70,7 @@ class Crowd:
             deed = rng.choice(deeds)
             try:
                 status, expected = deed(rng)
-            except OSError as problem:
+            except (OSError, http.client.HTTPException) as problem:
                 status, expected = type(problem).__name__, ()
             with self.lock:
                 self.seen[deed.__name__, status] += 1
@@ -94,6 +94,8 @@ class Crowd:
                 if not response.headers["retry-after"]:
                     return "429 without retry-after", ()
                 time.sleep(rng.uniform(0, 0.5))
+            elif response.status != 200:
+                return f"{response.status} {body}", ()
             elif not body["choices"][0]["finish_reason"]:
                 return "unfinished", ()
             return response.status, (200, 429)
