@@ -15,6 +15,7 @@
 #include "bench/host_info.h"
 #include "tools/loading.h"
 #include "weights/new_file.h"
+#include "weights/random_weights.h"
 
 namespace eider {
 namespace {
@@ -78,8 +79,10 @@ Result<Fp8Choice> choose_fp8_form(const EngineFlags& flags, const Machine& machi
       return Fp8Choice{*form, "measured on such a machine before"};
   // With all cores, as most decode, whatever -t says this time.
   ThreadPool pool(machine.default_threads(), machine.cores_for(machine.default_threads()));
+  std::vector<std::byte> codes(kFp8TimingCodes);
+  fill_random_weights(Format::kFP8_E4M3, 1, kFp8TimingCodes, codes.data(), pool);
   EIDER_TRY(const Fp8Form form,
-            measure_faster_fp8_form(machine, isa, pool, measured_bytes(machine, host.l3_bytes)));
+            measure_faster_fp8_form(machine, isa, pool, measured_bytes(machine, host.l3_bytes), codes));
   if (!directory.empty()) static_cast<void>(kept.keep(form));  // else it is measured again next time
   return Fp8Choice{form, "measured just now"};
 }

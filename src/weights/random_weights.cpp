@@ -1,11 +1,13 @@
 // First every byte is random, then each block's scales are overwritten, with what their own random bits pick
-// out of a narrow range; codes stay as they are. Scales are normal halves in every format.
+// out of a narrow range; codes stay as they are, but for FP8's. Scales are normal halves in every format.
 #include "weights/random_weights.h"
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 
+#include "base/float_bits.h"
 #include "base/random.h"
 #include "format/storage_format.h"
 
@@ -51,8 +53,34 @@ void shape_block(BF16::Block& block) {
   block.upper = float_to_bfloat16(uniform(block.upper));
 }
 
-void shape_block(FP8_E4M3::Block& block) {
-  if (FP8_E4M3::is_nan(block.code)) block.code = 0;
+/// Codes of normally distributed weights of deviation 107, as a block of 128 x 128 has them whose largest is
+/// 448: magnitudes in the middle of each 128th part.
+constexpr std::array<std::uint8_t, 128> kNormalCodes = {
+    48,  61,  66,  71,  73,  76,  78,  80,  81,  82,  83,  84,  85,  86,  87,  88,  89,  89,  90,
+    90,  91,  91,  92,  92,  93,  93,  94,  95,  95,  96,  96,  96,  97,  97,  97,  97,  98,  98,
+    98,  99,  99,  99,  99,  100, 100, 100, 101, 101, 101, 102, 102, 102, 102, 103, 103, 103, 104,
+    104, 104, 104, 104, 105, 105, 105, 105, 105, 105, 106, 106, 106, 106, 106, 106, 107, 107, 107,
+    107, 107, 108, 108, 108, 108, 108, 109, 109, 109, 109, 109, 110, 110, 110, 110, 111, 111, 111,
+    111, 112, 112, 112, 112, 112, 112, 113, 113, 113, 113, 113, 113, 114, 114, 114, 114, 114, 115,
+    115, 115, 115, 116, 116, 116, 117, 117, 118, 118, 119, 120, 120, 122};
+/// Where the first of these parts ends. Below it magnitudes are nearly uniform.
+constexpr float kFirstPart = 1.0477f;
+
+/// The code of a magnitude in 0..1.
+std::uint8_t code_of_small(float magnitude) {
+  if (magnitude < 0x1p-6f) return static_cast<std::uint8_t>(std::lrint(magnitude * 0x1p9f));
+  return static_cast<std::uint8_t>(((float_bits(magnitude) + (1u << 19)) >> 20) - (120u << 3));
+}
+
+/// `index`: of the block, which stands in for the random bits that one byte lacks.
+void shape_fp8(FP8_E4M3::Block& block, std::int64_t index) {
+  const std::uint8_t sign = block.code & 0x80, part = block.code & 0x7f;
+  std::uint8_t magnitude = kNormalCodes[part];
+  if (part == 0) {
+    const std::uint32_t more = static_cast<std::uint32_t>(index) * 2654435761u >> 16;
+    magnitude = code_of_small(static_cast<float>(more) * (kFirstPart / 65536));
+  }
+  block.code = sign | magnitude;
 }
 
 void shape_block(Q4_0::Block& block) {
@@ -209,7 +237,12 @@ void fill_random_weights(Format format, std::uint64_t seed, std::int64_t blocks,
         const std::int64_t last = std::min(end, first + kPiece);
         fill_bytes(seed, first * kBytes, last * kBytes, out);
         auto* block = reinterpret_cast<typename F::Block*>(out);
-        for (std::int64_t i = first; i < last; ++i) shape_block(block[i]);
+        for (std::int64_t i = first; i < last; ++i) {
+          if constexpr (F::kFormat == Format::kFP8_E4M3)
+            shape_fp8(block[i], i);
+          else
+            shape_block(block[i]);
+        }
       }
     });
   });

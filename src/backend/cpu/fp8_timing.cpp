@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdint>
 #include <cstring>
 #include <limits>
 #include <utility>
@@ -17,27 +16,16 @@ namespace {
 
 using host::kRowTile;
 
-constexpr std::int64_t kColumns = 2048;
-
-/// Codes as checkpoints have them: of any sign and of the upper magnitudes, which scales make weights use.
-std::vector<std::byte> typical_codes(std::int64_t rows) {
-  std::vector<std::byte> codes(static_cast<std::size_t>(rows * kColumns));
-  std::uint32_t state = 1;
-  for (std::byte& code : codes) {
-    state = state * 1664525u + 1013904223u;
-    code = static_cast<std::byte>((state >> 24 & 0x80) | (0x40 + (state >> 24) % 0x3f));
-  }
-  return codes;
-}
+constexpr std::int64_t kColumns = kFp8TimingCodes / kRowTile;
 
 /// A large matrix in one of the forms.
 class Decoding {
  public:
-  static Result<Decoding> create(const host::Kernels& kernels, ThreadPool& pool, std::size_t bytes) {
+  static Result<Decoding> create(const host::Kernels& kernels, ThreadPool& pool, std::size_t bytes,
+                                 std::span<const std::byte> codes) {
     const std::int64_t tile_bytes = kernels.packing->tile_bytes(Format::kFP8_E4M3, kColumns, {});
     const std::int64_t tiles = std::max<std::int64_t>(1, static_cast<std::int64_t>(bytes) / tile_bytes);
     EIDER_TRY(Buffer weights, Buffer::allocate(static_cast<std::size_t>(tiles * tile_bytes)));
-    const std::vector<std::byte> codes = typical_codes(kRowTile);
     std::vector<std::byte> tile(static_cast<std::size_t>(tile_bytes));
     kernels.packing->pack_tile(Format::kFP8_E4M3, {codes.data(), kColumns, kRowTile, kColumns}, 0,
                                tile.data());
@@ -88,14 +76,15 @@ class Decoding {
 }  // namespace
 
 Result<Fp8Form> measure_faster_fp8_form(const Machine& machine, std::string_view isa, ThreadPool& pool,
-                                        std::size_t bytes) {
+                                        std::size_t bytes, std::span<const std::byte> codes) {
+  EIDER_CHECK_EQ(static_cast<std::int64_t>(codes.size()), kFp8TimingCodes);
   constexpr int kRounds = 5;  // the best of them, for others may be using the machine
   double best[] = {std::numeric_limits<double>::max(), std::numeric_limits<double>::max()};
   std::vector<Decoding> forms;
   for (const Fp8Form form : {Fp8Form::kFp8, Fp8Form::kFp9}) {
     const host::Kernels* kernels = cpu_kernels(machine, isa, form);
     EIDER_CHECK(kernels != nullptr);
-    EIDER_TRY(Decoding decoding, Decoding::create(*kernels, pool, bytes));
+    EIDER_TRY(Decoding decoding, Decoding::create(*kernels, pool, bytes, codes));
     forms.push_back(std::move(decoding));
   }
   for (int round = 0; round < kRounds; ++round)

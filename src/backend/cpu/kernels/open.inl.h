@@ -62,18 +62,23 @@ EIDER_ALWAYS_INLINE void open_scales(const std::byte* unit, std::int64_t row, st
 template <class F, bool tabled = PackedFormat<F>::kTabled>
 class OpenedCodes {
  public:
-  EIDER_ALWAYS_INLINE OpenedCodes() {
-    std::int8_t values[16] = {};
-    for (std::size_t i = 0; i < std::size(PackedFormat<F>::kValues); ++i)
-      values[i] =
-          static_cast<std::int8_t>(PackedFormat<F>::kValues[i] + (kOpenedSigned<F> ? 0 : kOpenedOffset<F>));
-    table_ = kOpenedSigned<F> ? prepare_signed(load_table(values)) : load_table(values);
-  }
+  EIDER_ALWAYS_INLINE OpenedCodes()
+      : table_(kOpenedSigned<F> ? prepare_signed(load_table(kTable.values)) : load_table(kTable.values)) {}
   EIDER_ALWAYS_INLINE Codes of(Codes places) const {
     return codes_are_places<F>() ? places : lookup(table_, places);
   }
 
  private:
+  struct Table {
+    std::int8_t values[16] = {};
+    constexpr Table() {
+      for (std::size_t i = 0; i < std::size(PackedFormat<F>::kValues); ++i)
+        values[i] =
+            static_cast<std::int8_t>(PackedFormat<F>::kValues[i] + (kOpenedSigned<F> ? 0 : kOpenedOffset<F>));
+    }
+  };
+  static constexpr Table kTable{};
+
   Codes table_;
 };
 template <class F>
