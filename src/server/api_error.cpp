@@ -11,24 +11,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-const char* openai_type(int status) {
-  switch (status) {
-    case 401:
-      return "authentication_error";
-    case 403:
-      return "permission_error";
-    case 404:
-      return "not_found_error";
-    case 429:
-      return "rate_limit_error";
-    case 503:
-      return "service_unavailable_error";
-    default:
-      return status < 500 ? "invalid_request_error" : "server_error";
-  }
-}
-
-const char* anthropic_type(int status) {
+/// What an API calls errors of a status.
+const char* error_type(int status, ErrorShape shape) {
+  const bool anthropic = shape == ErrorShape::kAnthropic;
   switch (status) {
     case 401:
       return "authentication_error";
@@ -37,14 +22,16 @@ const char* anthropic_type(int status) {
     case 404:
       return "not_found_error";
     case 413:
-      return "request_too_large";
+      return anthropic ? "request_too_large" : "invalid_request_error";
     case 429:
       return "rate_limit_error";
     case 503:
-      return "overloaded_error";
+      return anthropic ? "overloaded_error" : "service_unavailable_error";
     default:
-      return status < 500 ? "invalid_request_error" : "api_error";
+      break;
   }
+  if (status < 500) return "invalid_request_error";
+  return anthropic ? "api_error" : "server_error";
 }
 
 }  // namespace
@@ -73,14 +60,14 @@ std::string error_text(const ApiError& failure, ErrorShape shape, std::string_vi
   if (shape == ErrorShape::kOpenAi)
     return to_json_text(Json{{"error",
                               {{"message", failure.message},
-                               {"type", openai_type(failure.status)},
+                               {"type", error_type(failure.status, shape)},
                                {"param", or_null(failure.param)},
                                {"code", or_null(failure.code)}}}});
   // This API has no place for the field's name but the message.
   const bool named = failure.param.empty() || failure.message.starts_with(failure.param);
   const std::string message = named ? failure.message : fmt::format("{}: {}", failure.param, failure.message);
   return to_json_text(Json{{"type", "error"},
-                           {"error", {{"type", anthropic_type(failure.status)}, {"message", message}}},
+                           {"error", {{"type", error_type(failure.status, shape)}, {"message", message}}},
                            {"request_id", request_id}});
 }
 
