@@ -234,15 +234,25 @@ struct OpenedUnit {
   static constexpr std::int64_t kMinPairs = kSubScales + sub_scales * kPlane;
   static constexpr std::int64_t kBytes = kMinPairs + sub_min_pairs * kPlane;
 };
-/// The largest magnitude of a tabled format's codes.
+/// The least and the largest code of an integer format; 0 lies between them.
+struct CodeRange {
+  int least = 0, largest = 0;
+};
 template <class F>
-constexpr int largest_code() {
-  int largest = 0;
-  for (const int value : PackedFormat<F>::kValues) {
-    const int magnitude = value < 0 ? -value : value;
-    largest = largest < magnitude ? magnitude : largest;
+constexpr CodeRange code_range() {
+  using Format = PackedFormat<F>;
+  CodeRange range;
+  if constexpr (Format::kTabled) {
+    for (const int value : Format::kValues) {
+      if (value < range.least) range.least = value;
+      if (value > range.largest) range.largest = value;
+    }
+  } else if constexpr (Format::kBits == 8) {
+    range = {-128, 127};
+  } else {
+    range = {-Format::kOffset, (1 << Format::kBits) - 1 - Format::kOffset};
   }
-  return largest;
+  return range;
 }
 /// Whether codes are their own places in the table, so that there is nothing to look up.
 template <class F>
@@ -255,10 +265,13 @@ constexpr bool codes_are_places() {
 /// Whether codes of a sub-block times 127 add up to 16 bits.
 template <class F>
 constexpr bool has_narrow_sub_blocks() {
-  if constexpr (PackedFormat<F>::kTabled && PackedFormat<F>::kSubScales > 0)
-    return largest_code<F>() * 127 * (256 / PackedFormat<F>::kSubScales) <= 32767;
-  else
+  if constexpr (PackedFormat<F>::kTabled && PackedFormat<F>::kSubScales > 0) {
+    constexpr CodeRange kRange = code_range<F>();
+    constexpr int kMagnitude = -kRange.least > kRange.largest ? -kRange.least : kRange.largest;
+    return kMagnitude * 127 * (256 / PackedFormat<F>::kSubScales) <= 32767;
+  } else {
     return false;
+  }
 }
 template <class F>
 using OpenedLayout = OpenedUnit<F::kProduct, PackedFormat<F>::kSubScales,

@@ -1,27 +1,6 @@
 // Where products read a tile of weights from: as packed (packed.h), or opened: codes as bytes and scales as
 // floats, so that several tokens share the work of taking them apart. Both answer the same questions.
 
-/// The least and the largest code of an integer format.
-struct CodeRange {
-  int least = 0, largest = 0;
-};
-template <class F>
-constexpr CodeRange code_range() {
-  using Format = PackedFormat<F>;
-  CodeRange range;
-  if constexpr (Format::kTabled) {
-    for (const int value : Format::kValues) {
-      if (value < range.least) range.least = value;
-      if (value > range.largest) range.largest = value;
-    }
-  } else if constexpr (Format::kBits == 8) {
-    range = {-128, 127};
-  } else {
-    range = {-Format::kOffset, (1 << Format::kBits) - 1 - Format::kOffset};
-  }
-  return range;
-}
-
 /// Superblocks whose sub-blocks' sums fit 16 bits as they are: formats that are not tabled.
 template <class F>
 inline constexpr bool kPlainSuper = F::kProduct == ProductRule::kInteger256 && !PackedFormat<F>::kTabled;
