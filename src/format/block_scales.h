@@ -9,8 +9,8 @@
 namespace eider {
 
 struct BlockScales {
-  /// Products take inputs times 2^-20 and make up for it here (docs/NUMERICS.md).
-  static constexpr float kProductFactor = 0x1p20f;
+  /// Products take inputs times 2^-17 and make up for it here (docs/NUMERICS.md).
+  static constexpr float kProductFactor = 0x1p17f;
 
   const float* values = nullptr;   ///< [row blocks, column blocks]; null: 1 everywhere
   std::int64_t block_rows = 1;     ///< rows of a block; the last one may be short

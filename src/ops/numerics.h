@@ -8,7 +8,7 @@
 
 namespace eider {
 /// Counts the changes of docs/NUMERICS.md: what was computed under another version may have other bits.
-inline constexpr std::uint32_t kNumericsVersion = 1;
+inline constexpr std::uint32_t kNumericsVersion = 2;
 }  // namespace eider
 
 namespace eider::numerics {

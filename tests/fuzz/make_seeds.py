@@ -151,7 +151,7 @@ def session_seed(name, tokens):
     for kind, number in places:
         index += struct.pack("<IIQ", kind, number, xxhash.xxh3_64_intdigest(block))
     index += bytes(-(104 + len(index)) % 4096)
-    header = struct.pack("<8sIIQQQQQQQQQQ", b"eiderkvs", 1, 1, 1, 2, layout, 0, 0, tokens, 1, len(places),
+    header = struct.pack("<8sIIQQQQQQQQQQ", b"eiderkvs", 1, 2, 1, 2, layout, 0, 0, tokens, 1, len(places),
                          104 + len(index) + len(places) * len(block), xxhash.xxh3_64_intdigest(index))
     header += struct.pack("<Q", xxhash.xxh3_64_intdigest(header))
     (SEEDS / "session_file_fuzz" / f"{name}.eiderkv").write_bytes(header + index + len(places) * block)

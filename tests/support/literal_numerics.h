@@ -79,26 +79,26 @@ inline QuantizedGroup quantize_group(std::span<const float> x) {
   return group;
 }
 
-/// The unit sums of FP8 weights: of values times x * 2^-20, each times its block's scale * 2^20.
+/// The unit sums of FP8 weights: of values times x * 2^-17, each times its block's scale * 2^17.
 inline Floats fp8_units(const TensorView& weight, std::int64_t row, std::span<const float> x) {
   Floats scaled, w(x.size());
   for (const float value : x) {
     const float magnitude = std::abs(value);
-    const float taken = magnitude < 0x1p-100f ? 0 : value * 0x1p-20f;
+    const float taken = magnitude < 0x1p-97f ? 0 : value * 0x1p-17f;
     scaled.push_back(magnitude < 0x1p28f ? taken : std::numeric_limits<float>::quiet_NaN());
   }
   decode_row(weight.format, weight.row(row), weight.columns(), w.data());
   Floats result = float_units(w, scaled);
   if (weight.scales.block_columns > 0)
     for (std::size_t unit = 0; unit < result.size(); ++unit)
-      result[unit] *= weight.scales.at(row, static_cast<std::int64_t>(32 * unit)) * 0x1p20f;
+      result[unit] *= weight.scales.at(row, static_cast<std::int64_t>(32 * unit)) * 0x1p17f;
   return result;
 }
 
 /// A sum of `row` times the row's scale, where the weight has such.
 inline float scaled_row(const TensorView& weight, std::int64_t row, float sum) {
   if (weight.format != Format::kFP8_E4M3 || weight.scales.block_columns > 0) return sum;
-  return sum * (weight.scales.at(row, 0) * 0x1p20f);
+  return sum * (weight.scales.at(row, 0) * 0x1p17f);
 }
 
 /// The units of one row of a weight in any format, multiplied with x.

@@ -62,7 +62,7 @@ struct QuantizeArgs {
 inline constexpr std::int64_t kQuantizedBlock = 16;
 
 /// out[row] = in[input_rows[row]] times the power of two that the table's products of scaled floats want,
-/// less than 2^-100 as 0, 2^28 and more as NaN. Items: rows.
+/// less than 2^-97 as 0, 2^28 and more as NaN. Items: rows.
 struct ScaleInputArgs {
   const float* in;                 // [..., columns]
   const std::int32_t* input_rows;  // null: 0, 1, 2, ...

@@ -10,7 +10,7 @@
 constexpr Kernels kKernels = [] {
   Kernels table = common_table();
   table.name = "reference";
-  table.scale_input = &scale_input<-20>;
+  table.scale_input = &scale_input<-17>;
 #define EIDER_PRODUCTS(F)                                            \
   table.product[static_cast<std::size_t>(F::kFormat)] = &product<F>; \
   table.moe_down[static_cast<std::size_t>(F::kFormat)] = &moe_down<F>;

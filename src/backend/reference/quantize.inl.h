@@ -76,7 +76,7 @@ inline void quantize(const QuantizeArgs& args, Items items) {
 /// Inputs times 2^exponent.
 template <int exponent>
 inline void scale_input(const ScaleInputArgs& args, Items rows) {
-  constexpr std::uint32_t kZeroBelow = (127 - 100) << 23, kNanFrom = (127 + 28) << 23;  // 2^-100, 2^28
+  constexpr std::uint32_t kZeroBelow = (127 - 97) << 23, kNanFrom = (127 + 28) << 23;  // 2^-97, 2^28
   const float factor = std::bit_cast<float>(static_cast<std::uint32_t>(127 + exponent) << 23);
   for (std::int64_t row = rows.begin; row < rows.end; ++row) {
     const float* in = args.in + (args.input_rows == nullptr ? row : args.input_rows[row]) * args.columns;

@@ -12,8 +12,7 @@ Kernels make_table(Fp8Form form) {
   Kernels table = common_table();
   table.name = EIDER_ISA_NAME;
   table.packing = &packing(form);
-  // For values times 2^-117 or 2^-120.
-  table.scale_input = form == Fp8Form::kFp9 ? &scale_input<97> : &scale_input<100>;
+  table.scale_input = &scale_input<100>;  // for values times 2^-117
   add_products(table, form);
   add_moe_downs(table, form);
   add_attention(table);

@@ -113,7 +113,8 @@ inline void open_integers(const std::byte* packed, std::int64_t columns, std::by
   }
 }
 
-/// Opens FP8 of `columns` columns: whole units.
+/// Opens FP8 of `columns` columns: whole units. Its values are normal floats, which matters: each is
+/// multiplied for every token, and CPUs may multiply subnormal ones by microcode.
 template <class F>
 inline void open_fp8(const std::byte* packed, std::int64_t columns, std::byte* opened) {
   using From = Packed<F>;
@@ -126,7 +127,8 @@ inline void open_fp8(const std::byte* packed, std::int64_t columns, std::byte* o
         Floats values[4];
         From::take(packed, group, row, signs, values);
         unroll<4>([&](auto i) __attribute__((always_inline)) {
-          store(unit + (group * 4 + i) * kRowTile + row, values[i]);
+          const Floats value = From::kSumFactor == 1 ? values[i] : values[i] * splat(From::kSumFactor);
+          store(unit + (group * 4 + i) * kRowTile + row, value);
         });
       }
     }

@@ -99,7 +99,8 @@ struct Packed {
   }
 };
 
-/// Packed units of FP8. Values are scaled as the table's inputs make up for.
+/// Packed units of FP8. Values are times 2^-117, as opened ones and the table's inputs, or times 1 /
+/// kSumFactor of that.
 template <class F>
 struct Packed<F, ProductRule::kScaledFloat> {
   static constexpr ProductRule kProduct = ProductRule::kScaledFloat;
@@ -107,6 +108,7 @@ struct Packed<F, ProductRule::kScaledFloat> {
   static constexpr bool kHasSigns = std::is_same_v<F, PackedAsFp9>;
   static constexpr std::int64_t kBytes = kHasSigns ? Fp8Layout::kFp9UnitBytes : Fp8Layout::kUnitBytes;
   static constexpr std::int64_t kCodes = kHasSigns ? kPlane : 0;
+  static constexpr float kSumFactor = kHasSigns ? 1 : 8;
 
   struct NoSigns {};
   using Signs = std::conditional_t<kHasSigns, Codes, NoSigns>;

@@ -76,6 +76,7 @@ struct UnitProduct<Source, 1, vectors, UnitKind::kFours> {
           });
         });
       });
+    end(parts);
   }
 
   static EIDER_ALWAYS_INLINE void multiply(const std::byte* weights, std::int64_t first_row,
@@ -90,6 +91,16 @@ struct UnitProduct<Source, 1, vectors, UnitKind::kFours> {
   }
 
  private:
+  /// Exact: what inputs may be keeps sums of small values from being rounded as subnormals.
+  template <int units>
+  static EIDER_ALWAYS_INLINE void end(Parts<1, vectors> (&parts)[units]) {
+    if constexpr (Source::kSumFactor != 1)
+      unroll<units>([&](auto u) __attribute__((always_inline)) {
+        unroll<vectors>([&](auto v) __attribute__((always_inline)) {
+          parts[u].part[0][v] = parts[u].part[0][v] * splat(Source::kSumFactor);
+        });
+      });
+  }
   template <int units>
   static EIDER_ALWAYS_INLINE void begin(const std::byte* weights, std::int64_t first_row,
                                         typename Source::Signs (&signs)[units][vectors],
@@ -122,6 +133,7 @@ struct UnitProduct<Source, 1, vectors, UnitKind::kFours> {
           if (group * 4 + i < count) part = fma(values[i], splat(x[group * 4 + i]), part);
         });
       });
+    end(parts);
   }
 };
 
