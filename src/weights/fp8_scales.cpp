@@ -74,7 +74,9 @@ Result<BlockScales> Fp8Scales::blocks(const Shape& shape, const Shape& scales_sh
   const std::int64_t column_blocks = (shape.columns() + block_columns_ - 1) / block_columns_;
   const Shape of_blocks =
       fused ? Shape{shape[0], row_blocks, column_blocks} : Shape{row_blocks, column_blocks};
-  const bool is_blocks = scales_shape == of_blocks;
+  // ModelOpt keeps the dimensions within a block, as 1.
+  const bool is_blocks =
+      scales_shape == of_blocks || (!fused && scales_shape == Shape{row_blocks, 1, column_blocks, 1});
   const bool is_one = fused ? scales_shape == Shape{shape[0]} || scales_shape == Shape{shape[0], 1, 1}
                             : scales_shape.elements() == 1;
   const bool is_rows = fused

@@ -126,6 +126,23 @@ TEST(Fp8Checkpoint, BlockSizesComeFromTheConfiguration) {
   }
 }
 
+// ModelOpt's FP8_PB_WO.
+TEST(Fp8Checkpoint, BlocksMayHaveFourDimensions) {
+  const auto checkpoint =
+      open(with_scales({130, 200}, "a.weight_scale", "F32", {2, 1, 2, 1}, bytes_of<float>({0.5f, 1, 2, 4})));
+  const auto tensor = checkpoint->get("a.weight", {130, 200});
+  ASSERT_TRUE(tensor) << tensor.error().message();
+  EXPECT_EQ(row(*tensor, 127)[127], 0.5f);
+  EXPECT_EQ(row(*tensor, 127)[128], 1);
+  EXPECT_EQ(row(*tensor, 128)[127], 2);
+  EXPECT_EQ(row(*tensor, 129)[199], 4);
+  EXPECT_EQ(
+      refusal(with_scales({130, 200}, "a.weight_scale", "F32", {2, 2, 1, 1}, bytes_of<float>({1, 1, 1, 1})),
+              {130, 200}),
+      R"(tensor "a.weight" is FP8, but its scales "a.weight_scale": shape [2, 2, 1, 1], expected [2, 2] )"
+      "(blocks of 128 x 128), one for each row, or one");
+}
+
 TEST(Fp8Checkpoint, ScalesMayLieInAnotherShardAndUnderOtherNames) {
   const TempDir directory;
   directory.write("config.json", kQwen);
