@@ -13,6 +13,7 @@
 #include "weights/gguf_tensors.h"
 #include "weights/random_weights.h"
 #include "weights/safetensors_writer.h"
+#include "weights/transforms.h"
 
 namespace eider {
 namespace {
@@ -219,18 +220,25 @@ Status SyntheticModel::write(const std::string& path, const WriteProgress& progr
 }
 
 Status SyntheticModel::write_directory(const std::string& path, const WriteProgress& progress) const {
-  if (shape_.architecture == "gemma3")
-    return error("{}: {}: norms of gemma3 are written to GGUF files only", path, name_);
   EIDER_TRY(const std::shared_ptr<const Checkpoint> published, checkpoint());
   nlohmann::json config = published->config().json();
-  config["hidden_act"] = "silu";
+  const bool gemma3 = shape_.architecture == "gemma3";
+  if (!gemma3) config["hidden_act"] = "silu";
   config["torch_dtype"] = "bfloat16";
   config["quantization_config"] = {{"quant_method", "fp8"},
                                    {"fmt", "e4m3"},
                                    {"activation_scheme", "dynamic"},
                                    {"weight_block_size", {kScaleBlock, kScaleBlock}}};
   std::vector<TensorView> tensors;
-  for (const auto& [name, tensor] : published->tensors()) tensors.push_back(tensor);
+  std::vector<OwnedTensor> norms;
+  for (const auto& [name, tensor] : published->tensors()) {
+    if (!gemma3 || !name.ends_with("norm.weight")) {
+      tensors.push_back(tensor);
+      continue;
+    }
+    EIDER_TRY(OwnedTensor norm, minus_one(tensor));
+    tensors.push_back(norms.emplace_back(std::move(norm)).view);
+  }
   return write_model_directory(path, config, tensors, progress);
 }
 

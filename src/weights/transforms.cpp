@@ -19,6 +19,18 @@ Status check_has_entries(const TensorView& tensor) {
   return {};
 }
 
+/// float32(w + term)
+Result<OwnedTensor> plus(const TensorView& tensor, float term) {
+  const std::int64_t columns = tensor.columns();
+  EIDER_TRY(auto buffer, Buffer::allocate(static_cast<std::size_t>(tensor.shape.elements()) * sizeof(float)));
+  auto* values = reinterpret_cast<float*>(buffer.data());
+  for (std::int64_t row = 0; row < tensor.rows(); ++row)
+    decode_row(tensor.format, tensor.row(row), columns, values + row * columns);
+  for (std::int64_t i = 0; i < tensor.shape.elements(); ++i) values[i] += term;
+  TensorView view{tensor.name, Format::kF32, tensor.shape, buffer.data()};
+  return OwnedTensor{std::move(buffer), std::move(view)};
+}
+
 }  // namespace
 
 Result<TensorView> slice_first_dimension(const TensorView& tensor, std::int64_t begin, std::int64_t count,
@@ -69,14 +81,10 @@ void copy_half_split_rows(const TensorView& tensor, std::int64_t heads, std::byt
 }
 
 Result<OwnedTensor> one_plus(const TensorView& tensor) {
-  const std::int64_t columns = tensor.columns();
-  EIDER_TRY(auto buffer, Buffer::allocate(static_cast<std::size_t>(tensor.shape.elements()) * sizeof(float)));
-  auto* values = reinterpret_cast<float*>(buffer.data());
-  for (std::int64_t row = 0; row < tensor.rows(); ++row)
-    decode_row(tensor.format, tensor.row(row), columns, values + row * columns);
-  for (std::int64_t i = 0; i < tensor.shape.elements(); ++i) values[i] = 1.0f + values[i];
-  TensorView view{tensor.name, Format::kF32, tensor.shape, buffer.data()};
-  return OwnedTensor{std::move(buffer), std::move(view)};
+  return plus(tensor, 1.0f);
+}
+Result<OwnedTensor> minus_one(const TensorView& tensor) {
+  return plus(tensor, -1.0f);
 }
 
 Result<OwnedTensor> aligned_copy(const TensorView& tensor) {

@@ -33,6 +33,8 @@ void copy_half_split_rows(const TensorView& tensor, std::int64_t heads, std::byt
 
 /// float32(1 + w): gemma's norm weights as safetensors files have them.
 Result<OwnedTensor> one_plus(const TensorView& tensor);
+/// float32(w - 1), from which one_plus() makes w again where it is in 1/2..2.
+Result<OwnedTensor> minus_one(const TensorView& tensor);
 
 /// The same bytes at an address that is aligned for every format.
 Result<OwnedTensor> aligned_copy(const TensorView& tensor);

@@ -1,5 +1,5 @@
-// A GGUF file and a Hugging Face directory of the same BF16 weights are the same model: logits are equal by
-// memcmp, for every architecture.
+// The same weights are the same model, for every architecture: logits of a BF16 GGUF file, of a BF16
+// directory and of one in FP8 whose values BF16 holds exactly are equal by memcmp.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,18 +24,7 @@ void PrintTo(const Source& source, std::ostream* out) {
   *out << source.architecture << (source.tied ? " tied" : "");
 }
 
-class Sources : public testing::TestWithParam<Source> {
- protected:
-  Sources() {
-    const PublishedModel model(GetParam().architecture, GetParam().tied);
-    model.write_directory(directory_);
-    model.write_gguf(gguf());
-  }
-  std::string directory() const { return directory_.file(""); }
-  std::string gguf() const { return directory_.file("model.gguf"); }
-
-  test::TempDir directory_;
-};
+class Sources : public testing::TestWithParam<Source> {};
 
 std::vector<float> logits_of(const std::string& path, std::string_view backend) {
   const auto loaded =
@@ -51,12 +40,39 @@ std::vector<float> logits_of(const std::string& path, std::string_view backend) 
 }
 
 TEST_P(Sources, GiveTheSameLogits) {
+  const PublishedModel model(GetParam().architecture, GetParam().tied);
+  const test::TempDir directory;
+  const std::string gguf = directory.file("model.gguf");
+  model.write_directory(directory);
+  model.write_gguf(gguf);
   for (const std::string_view backend : {cpu_isas(detect_machine()).front(), std::string_view("reference")}) {
-    const std::vector<float> from_gguf = logits_of(gguf(), backend);
-    const std::vector<float> from_directory = logits_of(directory(), backend);
+    const std::vector<float> from_gguf = logits_of(gguf, backend);
+    const std::vector<float> from_directory = logits_of(directory.file(""), backend);
     EXPECT_GT(*std::ranges::max_element(from_gguf) - *std::ranges::min_element(from_gguf), 1.0f);
     test::expect_same_bits(from_directory, from_gguf, PublishedModel::kVocabSize, std::string(backend));
   }
+}
+
+TEST_P(Sources, GiveTheSameLogitsInFp8) {
+  const PublishedModel model(GetParam().architecture, GetParam().tied, true);
+  const test::TempDir as_bf16, as_fp8;
+  model.write_directory(as_bf16);
+  model.write_fp8_directory(as_fp8);
+  const auto checkpoint = Checkpoint::open(as_fp8.file(""));
+  ASSERT_TRUE(checkpoint) << checkpoint.error().message();
+  EXPECT_EQ(
+      std::ranges::count((*checkpoint)->tensors(), Format::kFP8_E4M3,
+                         [](const auto& named) { return named.second.format; }),
+      PublishedModel::kLayers *
+          (GetParam().architecture == std::string_view("qwen3_moe") ? 4 + 3 * PublishedModel::kExperts : 7));
+
+  const std::vector<float> expected = logits_of(as_bf16.file(""), "reference");
+  EXPECT_GT(*std::ranges::max_element(expected) - *std::ranges::min_element(expected), 1.0f);
+  std::vector<std::string> backends = test::cpu_backends(true);
+  backends.emplace_back("reference");
+  for (const std::string& backend : backends)
+    test::expect_same_bits(logits_of(as_fp8.file(""), backend), expected, PublishedModel::kVocabSize,
+                           backend);
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, Sources,

@@ -1,7 +1,7 @@
 // PublishedModel: one random BF16 model as a lab publishes it, a Hugging Face directory of two shards, and as
 // a converter writes it, a GGUF file: other names, q and k rows of llama in interleaved order, gemma's norms
-// with their 1, experts stacked, vectors in F32. Both are written from the formats' descriptions and share
-// nothing with the readers.
+// with their 1, experts stacked, vectors in F32. Its projections may be FP8 in a third form. All are written
+// from the formats' descriptions and share nothing with the readers.
 #pragma once
 
 #include <cmath>
@@ -25,8 +25,10 @@ class PublishedModel {
   static constexpr std::int64_t kHeads = 4, kKvHeads = 2, kHeadDim = 32, kIntermediateSize = 160;
   static constexpr std::int64_t kExperts = 6, kExpertsPerToken = 2, kExpertSize = 96;
 
-  /// `architecture`: a model_type. `tied`: the embeddings are the head too.
-  PublishedModel(std::string_view architecture, bool tied) : architecture_(architecture), tied_(tied) {
+  /// `architecture`: a model_type. `tied`: the embeddings are the head too. `fp8`: the weights of projections
+  /// are values of e4m3 times a power of two for each block of 128 x 128, which BF16 holds exactly.
+  PublishedModel(std::string_view architecture, bool tied, bool fp8 = false)
+      : architecture_(architecture), tied_(tied), fp8_(fp8) {
     add("model.embed_tokens.weight", "token_embd.weight", {kVocabSize, kHiddenSize});
     if (!tied) add("lm_head.weight", "output.weight", {kVocabSize, kHiddenSize});
     add("model.norm.weight", "output_norm.weight", {kHiddenSize}, Kind::kNorm);
@@ -36,15 +38,28 @@ class PublishedModel {
   /// config.json, an index and two shards, the tensors by turns in the one and the other.
   void write_directory(const TempDir& directory) const {
     write_file(directory.file("config.json"), config().dump());
-    SafetensorsWriter shards[2];
-    nlohmann::json index = {{"metadata", nlohmann::json::object()}};
-    for (std::size_t i = 0; i < tensors_.size(); ++i) {
-      const Tensor& tensor = tensors_[i];
-      shards[i % 2].tensor(tensor.published, "BF16", tensor.shape, bytes_of(tensor.values));
-      index["weight_map"][tensor.published] = kShardNames[i % 2];
+    Shards shards;
+    for (const Tensor& tensor : tensors_)
+      shards.add(tensor.published, "BF16", tensor.shape, bytes_of(tensor.values));
+    shards.write(directory);
+  }
+
+  /// The same of a model with `fp8`: its projections as codes and scales.
+  void write_fp8_directory(const TempDir& directory) const {
+    nlohmann::json config = this->config();
+    config["quantization_config"] = {{"quant_method", "fp8"}, {"weight_block_size", {kBlock, kBlock}}};
+    write_file(directory.file("config.json"), config.dump());
+    Shards shards;
+    for (const Tensor& tensor : tensors_) {
+      if (tensor.codes.empty()) {
+        shards.add(tensor.published, "BF16", tensor.shape, bytes_of(tensor.values));
+        continue;
+      }
+      shards.add(tensor.published, "F8_E4M3", tensor.shape, bytes_of(tensor.codes));
+      shards.add(tensor.published + "_scale_inv", "F32",
+                 {blocks_of(tensor.shape[0]), blocks_of(tensor.shape[1])}, bytes_of(tensor.scales));
     }
-    for (std::size_t i = 0; i < 2; ++i) shards[i].write(directory.file(kShardNames[i]));
-    write_file(directory.file("model.safetensors.index.json"), index.dump());
+    shards.write(directory);
   }
 
   void write_gguf(const std::string& path) const {
@@ -112,10 +127,32 @@ class PublishedModel {
     std::vector<std::int64_t> shape;
     Kind kind;
     std::vector<std::uint16_t> values;  // BF16, in published order
+    std::vector<std::uint8_t> codes;    // of FP8, empty: none
+    std::vector<float> scales;          // of its blocks
   };
 
-  static constexpr const char* kShardNames[] = {"model-00001-of-00002.safetensors",
-                                                "model-00002-of-00002.safetensors"};
+  class Shards {
+   public:
+    void add(const std::string& name, std::string_view dtype, const std::vector<std::int64_t>& shape,
+             std::string_view data) {
+      shards_[next_].tensor(name, dtype, shape, data);
+      index_["weight_map"][name] = kNames[next_];
+      next_ = 1 - next_;
+    }
+    void write(const TempDir& directory) const {
+      for (std::size_t i = 0; i < 2; ++i) shards_[i].write(directory.file(kNames[i]));
+      write_file(directory.file("model.safetensors.index.json"), index_.dump());
+    }
+
+   private:
+    static constexpr const char* kNames[] = {"model-00001-of-00002.safetensors",
+                                             "model-00002-of-00002.safetensors"};
+    SafetensorsWriter shards_[2];
+    nlohmann::json index_ = {{"metadata", nlohmann::json::object()}};
+    std::size_t next_ = 0;
+  };
+
+  static constexpr std::int64_t kBlock = 128;
   static constexpr double kLlama3Factor = 8, kLowFreqFactor = 1, kHighFreqFactor = 4, kOriginalPositions = 64;
   static constexpr std::int64_t kWindow = 16, kWindowPattern = 2;
 
@@ -128,6 +165,42 @@ class PublishedModel {
     return value;
   }
 
+  static std::uint16_t to_bf16(float value) {  // rounded towards zero
+    std::uint32_t bits;
+    std::memcpy(&bits, &value, sizeof bits);
+    return static_cast<std::uint16_t>(bits >> 16);
+  }
+
+  static std::int64_t blocks_of(std::int64_t size) { return (size + kBlock - 1) / kBlock; }
+
+  /// Rounded towards zero; `value` must be below 448 in magnitude.
+  static std::uint8_t to_e4m3(float value) {
+    const int sign = std::signbit(value) ? 0x80 : 0;
+    int exponent;
+    const float fraction = std::frexp(std::abs(value), &exponent);  // of 1/2..1
+    if (exponent < -5) return static_cast<std::uint8_t>(sign | static_cast<int>(std::abs(value) * 0x1p9f));
+    return static_cast<std::uint8_t>(sign | (exponent + 6) << 3 | (static_cast<int>(fraction * 16) - 8));
+  }
+  static float e4m3_value(std::uint8_t code) {
+    const int exponent = code >> 3 & 15, mantissa = code & 7;
+    const float magnitude =
+        exponent == 0 ? std::ldexp(mantissa, -9) : std::ldexp(8 + mantissa, exponent - 10);
+    return (code & 0x80) != 0 ? -magnitude : magnitude;
+  }
+
+  static void round_to_fp8(Tensor& tensor) {
+    const std::int64_t columns = tensor.shape[1], column_blocks = blocks_of(columns);
+    for (std::int64_t block = 0; block < blocks_of(tensor.shape[0]) * column_blocks; ++block)
+      tensor.scales.push_back(std::ldexp(1.0f, static_cast<int>(block % 3) - 11));
+    for (std::size_t i = 0; i < tensor.values.size(); ++i) {
+      const auto at = static_cast<std::int64_t>(i);
+      const std::int64_t block = at / columns / kBlock * column_blocks + at % columns / kBlock;
+      const float scale = tensor.scales[static_cast<std::size_t>(block)];
+      tensor.codes.push_back(to_e4m3(to_float(tensor.values[i]) / scale));
+      tensor.values[i] = to_bf16(e4m3_value(tensor.codes.back()) * scale);
+    }
+  }
+
   void add(const std::string& published, const std::string& gguf, const std::vector<std::int64_t>& shape,
            Kind kind = Kind::kMatrix) {
     std::int64_t elements = 1;
@@ -135,13 +208,12 @@ class PublishedModel {
     const bool vector = kind == Kind::kVector || kind == Kind::kNorm;
     const float reach = vector ? 0.5f : 2 / std::sqrt(static_cast<float>(shape.back()));
     const float middle = kind == Kind::kNorm && !is_gemma() ? 1.0f : 0.0f;
-    Tensor tensor{published, gguf, shape, kind, {}};
+    Tensor tensor{published, gguf, shape, kind, {}, {}, {}};
     for (std::int64_t i = 0; i < elements; ++i) {
       const float value = middle + reach * (static_cast<float>(random_() >> 8) * 0x1p-23f - 1.0f);
-      std::uint32_t bits;
-      std::memcpy(&bits, &value, sizeof bits);
-      tensor.values.push_back(static_cast<std::uint16_t>(bits >> 16));
+      tensor.values.push_back(to_bf16(value));
     }
+    if (fp8_ && published.ends_with("_proj.weight")) round_to_fp8(tensor);
     tensors_.push_back(std::move(tensor));
   }
 
@@ -291,7 +363,7 @@ class PublishedModel {
   }
 
   std::string architecture_;
-  bool tied_;
+  bool tied_, fp8_;
   std::vector<Tensor> tensors_;
   std::mt19937 random_{20261130};
 };
