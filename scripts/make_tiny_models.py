@@ -21,7 +21,7 @@ import gguf
 import numpy as np
 from gguf import GGMLQuantizationType as Type
 
-HIDDEN_SIZE, HEAD_DIM = 256, 64
+HEAD_DIM = 64
 RMS_EPS, ROPE_BASE = 1e-6, 1e4
 IMATRIX_TOKENS = 256
 
@@ -38,6 +38,7 @@ class Model:
     """Its matrices take the types in turn."""
     name: str
     types: tuple[str, ...]
+    hidden_size: int = 256
     num_layers: int = 1
     num_heads: int = 4
     num_kv_heads: int = 1
@@ -53,7 +54,7 @@ class Model:
 
     def layer_matrices(self) -> dict[str, tuple[int, ...]]:
         q, kv = self.num_heads * HEAD_DIM, self.num_kv_heads * HEAD_DIM
-        inner, h = self.intermediate_size, HIDDEN_SIZE
+        inner, h = self.intermediate_size, self.hidden_size
         experts, suffix = ((self.num_experts,), "_exps") if self.num_experts else ((), "")
         return {"attn_q": (q, h), "attn_k": (kv, h), "attn_v": (kv, h), "attn_output": (h, q),
                 f"ffn_gate{suffix}": (*experts, inner, h), f"ffn_up{suffix}": (*experts, inner, h),
@@ -61,7 +62,8 @@ class Model:
 
     def matrices(self) -> dict[str, tuple[int, ...]]:
         """Shapes, in PyTorch order, of all that is quantised."""
-        shapes = {"token_embd.weight": (self.vocab_size, HIDDEN_SIZE), "output.weight": (self.vocab_size, HIDDEN_SIZE)}
+        ends = (self.vocab_size, self.hidden_size)
+        shapes = {"token_embd.weight": ends, "output.weight": ends}
         for layer in range(self.num_layers):
             shapes |= {f"blk.{layer}.{name}.weight": shape for name, shape in self.layer_matrices().items()}
         return shapes
@@ -105,13 +107,13 @@ def random_weights(model: Model, random: np.random.Generator) -> dict[str, np.nd
     def norm(size: int) -> np.ndarray:
         return 1 + 0.1 * random.standard_normal(size)
 
-    weights["output_norm.weight"] = norm(HIDDEN_SIZE)
+    weights["output_norm.weight"] = norm(model.hidden_size)
     for layer in range(model.num_layers):
-        for name, size in {"attn_norm": HIDDEN_SIZE, "ffn_norm": HIDDEN_SIZE, "attn_q_norm": HEAD_DIM,
+        for name, size in {"attn_norm": model.hidden_size, "ffn_norm": model.hidden_size, "attn_q_norm": HEAD_DIM,
                            "attn_k_norm": HEAD_DIM}.items():
             weights[f"blk.{layer}.{name}.weight"] = norm(size)
         if model.num_experts:
-            router = random.standard_normal((model.num_experts, HIDDEN_SIZE)) / np.sqrt(HIDDEN_SIZE)
+            router = random.standard_normal((model.num_experts, model.hidden_size)) / np.sqrt(model.hidden_size)
             weights[f"blk.{layer}.ffn_gate_inp.weight"] = router
     return {name: values.astype(np.float32) for name, values in weights.items()}
 
@@ -120,7 +122,7 @@ def write_model(path: pathlib.Path, model: Model, weights: dict[str, np.ndarray]
     writer = gguf.GGUFWriter(path, model.architecture)
     writer.add_block_count(model.num_layers)
     writer.add_context_length(512)
-    writer.add_embedding_length(HIDDEN_SIZE)
+    writer.add_embedding_length(model.hidden_size)
     writer.add_feed_forward_length(model.intermediate_size)
     writer.add_head_count(model.num_heads)
     writer.add_head_count_kv(model.num_kv_heads)
@@ -253,7 +255,7 @@ def write_imatrix(path: pathlib.Path, model: Model, weights: dict[str, np.ndarra
     tokens = random.integers(0, model.vocab_size, IMATRIX_TOKENS)
     squares = Forward(model, weights, tokens).squares
     # The tool needs one of the embeddings too in some types: all columns alike.
-    squares["token_embd.weight"] = (np.ones((1, HIDDEN_SIZE)), np.ones((1, 1)))
+    squares["token_embd.weight"] = (np.ones((1, model.hidden_size)), np.ones((1, 1)))
     writer = gguf.GGUFWriter(path, "imatrix")
     writer.add_type(gguf.GGUFType.IMATRIX)
     writer.add_array("imatrix.datasets", ["random tokens"])

@@ -6,9 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <stdexcept>
@@ -63,14 +61,6 @@ std::vector<TinyModel> all_models() {
   return models;
 }
 
-std::vector<float> read_floats(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  std::vector<float> values(bytes.size() / sizeof(float));
-  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
-  return values;
-}
-
 /// How far eider's logits are from the reference, in llama.cpp's distances.
 struct Distance {
   double relative_l2;
@@ -82,7 +72,7 @@ Distance distance(const TinyModel& model, std::string_view backend) {
   auto loaded = test::load_engine(model.path + ".gguf", 2, {.max_logit_rows = tokens}, backend);
   Session session = loaded.engine->new_session();
   const std::vector<float> logits = test::run_in_chunks(*loaded.engine, session, model.tokens, tokens);
-  const std::vector<float> reference = read_floats(model.path + ".logits");
+  const std::vector<float> reference = test::read_floats(model.path + ".logits");
   if (logits.size() != reference.size())
     throw std::runtime_error(model.path + ".logits: missing or of another size");
   double error = 0, norm = 0, largest = 0;

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -33,6 +35,15 @@ inline std::vector<TokenId> make_prompt(std::int64_t count, std::uint32_t stream
     ids.push_back(static_cast<TokenId>(3 + (state >> 16) % 470));
   }
   return ids;
+}
+
+/// A file of float32, as recorded logits are kept; empty where it cannot be read.
+inline std::vector<float> read_floats(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  std::vector<float> values(bytes.size() / sizeof(float));
+  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
+  return values;
 }
 
 /// Logits of every position of `ids`, fed to `session` in chunks of `chunk` tokens.
