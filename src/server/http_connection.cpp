@@ -17,6 +17,9 @@ using boost::system::error_code;
 
 constexpr std::size_t kReadBytes = std::size_t{64} << 10;
 constexpr std::chrono::seconds kLingerTimeout{5};
+/// Bodies up to here are taken even where large ones have used up the memory for bodies: what a connection
+/// costs at any rate.
+constexpr std::size_t kSmallBodyBytes = std::size_t{64} << 10;
 
 const char* reason_phrase(int status) {
   return http::obsolete_reason(static_cast<http::status>(status)).data();
@@ -76,7 +79,7 @@ bool is_plain_id(std::string_view id) {
   });
 }
 
-HttpRequest head_of(const http::request<http::string_body>& message) {
+HttpRequest head_of(const http::request<GrowingBody>& message) {
   HttpRequest head;
   head.method = message.method_string();
   const std::string_view target(message.target().data(), message.target().size());
@@ -87,6 +90,23 @@ HttpRequest head_of(const http::request<http::string_body>& message) {
     head.headers.emplace_back(std::move(name), std::string(field.value()));
   }
   return head;
+}
+
+/// What would leave it to a reader's imagination where a request ends or whom it is for; null: nothing.
+const char* doubtful_framing(const HttpRequest& head, unsigned version) {
+  const auto count = [&](std::string_view name) {
+    return std::ranges::count(head.headers, name, [](const auto& header) { return header.first; });
+  };
+  const auto codings = count("transfer-encoding");
+  if (codings + count("content-length") > 1)
+    return "content-length and transfer-encoding: one of them, and once";
+  if (head.header("content-length").find_first_not_of("0123456789") != std::string_view::npos)
+    return "content-length: must be one number";
+  if (codings > 0 && !boost::beast::iequals(head.header("transfer-encoding"), "chunked"))
+    return "transfer-encoding: only chunked is understood";
+  if (version == 11 && (count("host") != 1 || head.header("host").empty()))
+    return "one host header is needed";
+  return nullptr;
 }
 
 }  // namespace
@@ -119,6 +139,8 @@ void HttpConnection::close() {
   if (state_ == State::kClosed) return;
   if (state_ == State::kAnswering) disconnect();
   state_ = State::kClosed;
+  parser_.reset();
+  release_body();
   read_timer_.cancel();
   write_timer_.cancel();
   transport_->close();
@@ -185,9 +207,10 @@ void HttpConnection::parse() {
     const std::size_t used = parser_->put(input_.data(), problem);
     input_.consume(used);
     if (parser_->is_header_done() && !head_checked_ && !check_head()) return;
+    if (problem && problem != http::error::need_more) return refuse_unparsed(problem);
+    if (!claim_body()) return refuse(503, "other requests' bodies leave no memory for this one's: try again");
     if (used == 0) break;
   }
-  if (problem && problem != http::error::need_more) return refuse_unparsed(problem);
   if (parser_->is_done()) return take_request();
   read_more();
 }
@@ -198,15 +221,8 @@ bool HttpConnection::check_head() {
   head_ = head_of(parser_->get());
   const std::string_view given_id = head_.header("x-request-id");
   head_.id = is_plain_id(given_id) ? std::string(given_id) : host_->new_request_id();
-  const std::string_view encoding = head_.header("transfer-encoding");
-  // Another coding, or a list of them, would leave the body's length to the reader's imagination.
-  const bool chunked = encoding.size() == 7 && boost::beast::iequals(encoding, "chunked");
-  if (!encoding.empty() && !chunked) {
-    refuse(400, "transfer-encoding: only chunked is understood");
-    return false;
-  }
-  if (parser_->get().version() == 11 && head_.header("host").empty()) {
-    refuse(400, "the host header is missing");
+  if (const char* doubt = doubtful_framing(head_, parser_->get().version())) {
+    refuse(400, doubt);
     return false;
   }
   if (auto refusal = host_->service.admit(head_)) {
@@ -219,6 +235,18 @@ bool HttpConnection::check_head() {
       enqueue("HTTP/1.1 100 Continue\r\n\r\n");
   }
   return true;
+}
+
+/// Counts what the body has come to; false where all bodies together would be too large.
+bool HttpConnection::claim_body() {
+  const std::size_t bytes = parser_->get().body().capacity();
+  if (bytes <= claimed_bytes_) return true;
+  host_->body_bytes += bytes - std::exchange(claimed_bytes_, bytes);
+  return bytes <= kSmallBodyBytes || host_->body_bytes <= host_->options.max_bodies_bytes;
+}
+
+void HttpConnection::release_body() {
+  host_->body_bytes -= std::exchange(claimed_bytes_, 0);
 }
 
 void HttpConnection::take_request() {
@@ -263,6 +291,8 @@ void HttpConnection::respond_and_linger(HttpResponse response) {
   enqueue(std::move(bytes));
   answer_ended_ = true;
   input_.consume(input_.size());
+  parser_.reset();
+  release_body();
   linger();
 }
 
@@ -362,6 +392,7 @@ void HttpConnection::on_written(error_code problem, std::size_t bytes) {
 void HttpConnection::finish_answer() {
   answer_ended_ = false;
   gone_ = {};
+  release_body();
   if (!keep_alive_) {
     if (state_ == State::kAnswering) linger();
     transport_->shut_down([self = shared_from_this()](error_code problem, std::size_t) {

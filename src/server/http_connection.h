@@ -8,13 +8,13 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/string_body.hpp>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 
+#include "server/growing_body.h"
 #include "server/http.h"
 #include "server/http_server.h"
 #include "server/transport.h"
@@ -30,6 +30,7 @@ struct ConnectionHost {
   std::function<void(std::function<void()>)> run_handler;
   std::function<std::string()> new_request_id;
   bool stopping = false;
+  std::size_t body_bytes = 0;  ///< of all requests that are read or answered
   // What HttpServerStats tells, to any thread.
   std::atomic<std::int64_t> accepted{0}, refused_connections{0}, refused_requests{0};
 };
@@ -56,7 +57,7 @@ class HttpConnection final : public std::enable_shared_from_this<HttpConnection>
   const boost::asio::any_io_executor& executor() const { return host_->executor; }
 
  private:
-  using Parser = boost::beast::http::request_parser<boost::beast::http::string_body>;
+  using Parser = boost::beast::http::request_parser<GrowingBody>;
   /// kIdle: between requests; kReading: inside of one; kAnswering: one is whole; kLingering: the last answer
   /// is out or on its way, and what still comes is thrown away; kClosed.
   enum class State : std::uint8_t { kIdle, kReading, kAnswering, kLingering, kClosed };
@@ -65,6 +66,8 @@ class HttpConnection final : public std::enable_shared_from_this<HttpConnection>
   void on_read(boost::system::error_code problem, std::size_t bytes);
   void parse();
   bool check_head();
+  bool claim_body();
+  void release_body();
   void take_request();
   void refuse_unparsed(boost::system::error_code problem);
   void refuse(int status, const std::string& message);
@@ -90,6 +93,7 @@ class HttpConnection final : public std::enable_shared_from_this<HttpConnection>
   bool reading_ = false;  // a read is under way
   std::optional<Parser> parser_;
   bool head_checked_ = false;
+  std::size_t claimed_bytes_ = 0;  // of the host's body_bytes
 
   std::uint64_t serial_ = 0;  // of the request under way
   HttpRequest head_;          // of that request

@@ -22,6 +22,8 @@ struct HttpServerOptions {
   std::size_t max_connections = 512;
   std::size_t max_header_bytes = std::size_t{16} << 10;
   std::size_t max_body_bytes = std::size_t{32} << 20;
+  /// Of all requests that are read or answered; beyond it only small bodies are taken.
+  std::size_t max_bodies_bytes = std::size_t{256} << 20;
   /// Most bytes of answers that one client may leave unread before it is taken for gone.
   std::size_t max_unsent_bytes = std::size_t{8} << 20;
   std::chrono::seconds header_timeout{15};  ///< from a request's first byte to the end of its header

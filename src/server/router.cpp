@@ -189,7 +189,9 @@ HttpService make_service(const Context& context) {
     }
   };
   service.refuse = [](int status, std::string_view path, const std::string& message) {
-    return error_response({status, message, "", "", {}}, error_shape_for(path), "");
+    ApiError failure{status, message, "", "", {}};
+    if (status == 503) failure.retry_after_s = 1;
+    return error_response(failure, error_shape_for(path), "");
   };
   return service;
 }

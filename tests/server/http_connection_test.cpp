@@ -1,0 +1,122 @@
+// Connections over a transport in memory: framing that two readers could read differently, and what bodies
+// may take.
+#include "server/http_connection.h"
+
+#include <gtest/gtest.h>
+
+#include <boost/asio/io_context.hpp>
+
+#include "tests/server/memory_transport.h"
+
+namespace eider::server {
+namespace {
+
+/// Answers every request with "answer", and keeps their bodies.
+class HttpConnectionTest : public testing::Test {
+ protected:
+  HttpConnectionTest() {
+    host_.executor = context_.get_executor();
+    host_.run_handler = [this](std::function<void()> work) { boost::asio::post(context_, std::move(work)); };
+    host_.new_request_id = [] { return "id"; };
+    host_.service.admit = [](const HttpRequest&) { return std::nullopt; };
+    host_.service.answer = [this](HttpRequest request, std::shared_ptr<HttpReply> reply) {
+      bodies_.push_back(std::move(request.body));
+      if (answers_)
+        reply->send({200, "text/plain", "answer", {}});
+      else
+        unanswered_.push_back(std::move(reply));
+    };
+    host_.service.refuse = [](int status, std::string_view, const std::string& message) {
+      return HttpResponse{status, "text/plain", message, {}};
+    };
+  }
+  ~HttpConnectionTest() override {
+    for (const auto& connection : connections_) connection->close();
+    context_.poll();
+  }
+
+  /// A connection whose client sends that and waits, as far as it gets.
+  std::shared_ptr<HttpConnection> connect(MemoryClient& client) {
+    connections_.push_back(std::make_shared<HttpConnection>(
+        std::make_unique<MemoryTransport>(context_.get_executor(), client), host_, [] {}));
+    connections_.back()->start();
+    run();
+    return connections_.back();
+  }
+  void run() {
+    context_.restart();
+    context_.poll();
+  }
+  /// What a client that sends `bytes` gets.
+  std::string received(const std::string& bytes) {
+    MemoryClient client;
+    client.sends = bytes;
+    connect(client)->close();
+    run();
+    return client.received;
+  }
+
+  boost::asio::io_context context_{1};
+  ConnectionHost host_;
+  bool answers_ = true;
+  std::vector<std::string> bodies_;
+  std::vector<std::shared_ptr<HttpReply>> unanswered_;
+  std::vector<std::shared_ptr<HttpConnection>> connections_;
+};
+
+const std::string kHead = "POST /x HTTP/1.1\r\nhost: h\r\n";
+
+std::string with_length(std::size_t length) {
+  return kHead + "content-length: " + std::to_string(length) + "\r\n\r\n";
+}
+
+TEST_F(HttpConnectionTest, AnswersPipelinedRequestsInOrder) {
+  const std::string received = this->received(with_length(3) + "abc" + with_length(2) + "de");
+  EXPECT_EQ(bodies_, (std::vector<std::string>{"abc", "de"}));
+  EXPECT_NE(received.find("answer", received.find("answer") + 1), std::string::npos);
+}
+
+TEST_F(HttpConnectionTest, RefusesLengthsThatCouldBeReadTwoWays) {
+  for (const char* fields :
+       {"content-length: 5\r\ntransfer-encoding: chunked\r\n",
+        "transfer-encoding: chunked\r\ncontent-length: 5\r\n", "content-length: 5\r\ncontent-length: 6\r\n",
+        "content-length: 5\r\ncontent-length: 5\r\n", "transfer-encoding:\r\ntransfer-encoding: chunked\r\n",
+        "transfer-encoding:\r\ncontent-length: 5\r\n", "transfer-encoding: gzip, chunked\r\n",
+        "content-length: +5\r\n", "content-length: 5, 5\r\n", "host: other\r\ncontent-length: 5\r\n"})
+    EXPECT_TRUE(received(kHead + fields + "\r\nabcde").starts_with("HTTP/1.1 400 ")) << fields;
+  EXPECT_TRUE(bodies_.empty());
+}
+
+TEST_F(HttpConnectionTest, AnAnnouncedBodyCostsNothing) {
+  MemoryClient client;
+  client.sends = with_length(host_.options.max_body_bytes);
+  connect(client);
+  EXPECT_LT(host_.body_bytes, 100u);
+}
+
+TEST_F(HttpConnectionTest, BodiesTogetherAreBounded) {
+  host_.options.max_bodies_bytes = 700'000;  // strings have room for up to twice what is in them
+  answers_ = false;
+  MemoryClient first, second, small, third;
+  first.sends = with_length(300'000) + std::string(300'000, 'a');
+  const auto answering = connect(first);
+  ASSERT_EQ(unanswered_.size(), 1u);  // its body is still in use
+  EXPECT_GE(host_.body_bytes, 300'000u);
+  second.sends = with_length(300'000) + std::string(250'000, 'b');
+  connect(second);
+  EXPECT_TRUE(second.received.starts_with("HTTP/1.1 503 ")) << second.received;
+  small.sends = with_length(1000) + std::string(1000, 'c');
+  connect(small);
+  EXPECT_EQ(unanswered_.size(), 2u);
+
+  unanswered_[0]->send({200, "text/plain", "", {}});
+  run();
+  EXPECT_LT(host_.body_bytes, 10'000u);
+  third.sends =
+      kHead + "transfer-encoding: chunked\r\n\r\n493e0\r\n" + std::string(300'000, 'd') + "\r\n0\r\n\r\n";
+  connect(third);
+  EXPECT_EQ(bodies_.back(), std::string(300'000, 'd'));
+}
+
+}  // namespace
+}  // namespace eider::server
