@@ -14,6 +14,7 @@ void record(const Context& context, const Exchange& exchange, RequestRecord reco
   record.id = exchange.request.id;
   record.method = exchange.request.method;
   record.path = exchange.request.path;
+  record.endpoint = exchange.endpoint;
   record.total_ms = Milliseconds(std::chrono::steady_clock::now() - exchange.arrived).count();
   if (context.metrics != nullptr) context.metrics->count(record);
   if (context.log) context.log(record);

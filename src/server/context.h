@@ -39,6 +39,7 @@ struct SchedulerPort {
 /// measured.
 struct RequestRecord {
   std::string id, method, path;
+  std::string_view endpoint;  ///< as Exchange::endpoint
   int status = 0;
   std::int64_t prompt_tokens = 0, cached_tokens = 0, completion_tokens = 0;
   double queued_ms = 0, ttft_ms = 0, tpot_ms = 0, total_ms = 0;
@@ -73,7 +74,8 @@ struct Context {
 struct Exchange {
   HttpRequest request;
   std::shared_ptr<HttpReply> reply;
-  std::string scope;  ///< whose cache entries and responses it may see
+  std::string_view endpoint = "other";  ///< its path in the router's table; "other": there is none
+  std::string scope;                    ///< whose cache entries and responses it may see
   std::chrono::steady_clock::time_point arrived = std::chrono::steady_clock::now();
 };
 

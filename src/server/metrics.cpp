@@ -7,10 +7,8 @@
 #include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
 
-#include <array>
 #include <iterator>
 #include <limits>
-#include <string_view>
 #include <vector>
 
 #include "server/context.h"
@@ -100,17 +98,6 @@ std::vector<MetricFamily> counted_elsewhere(const serving::SchedulerStats& sched
   return families;
 }
 
-/// Paths of the wild are no labels: each would be a time series.
-std::string_view path_label(std::string_view path) {
-  constexpr std::array<std::string_view, 12> kPaths = {
-      "/health",         "/metrics",      "/v1/models", "/v1/chat/completions", "/v1/completions",
-      "/v1/responses",   "/v1/messages",  "/tokenize",  "/detokenize",          "/v1/messages/count_tokens",
-      "/apply-template", "/v1/embeddings"};
-  for (const std::string_view known : kPaths)
-    if (path == known) return known;
-  return "other";
-}
-
 }  // namespace
 
 struct Metrics::Impl {
@@ -134,8 +121,8 @@ Metrics::Metrics() : impl_(std::make_unique<Impl>()) {}
 Metrics::~Metrics() = default;
 
 void Metrics::count(const RequestRecord& record) {
-  impl_->requests
-      .Add({{"path", std::string(path_label(record.path))}, {"status", std::to_string(record.status)}})
+  // Paths of the wild are no labels: each would be a time series.
+  impl_->requests.Add({{"path", std::string(record.endpoint)}, {"status", std::to_string(record.status)}})
       .Increment();
   if (record.finish_reason.empty()) return;
   constexpr double kMillisecond = 1e-3;

@@ -73,6 +73,13 @@ bool is_at(const Context& context, const Endpoint& endpoint, std::string_view pa
   return endpoint.path == path;
 }
 
+/// Null: there is none.
+const Endpoint* endpoint_at(const Context& context, std::string_view path) {
+  const auto* found = std::ranges::find_if(
+      kEndpoints, [&](const Endpoint& candidate) { return is_at(context, candidate, path); });
+  return found == kEndpoints.end() ? nullptr : found;
+}
+
 /// HEAD is GET without the body, which the edge leaves out.
 bool answers(const Endpoint& endpoint, std::string_view method) {
   return endpoint.method == method || (endpoint.method == "GET" && method == "HEAD");
@@ -116,15 +123,13 @@ std::optional<ApiError> refusal_of(const Context& context, const HttpRequest& he
                     "",
                     "invalid_api_key",
                     {}};
-  std::string_view methods;
-  for (const Endpoint& endpoint : kEndpoints) {
-    if (!is_at(context, endpoint, head.path)) continue;
-    if (answers(endpoint, head.method)) return std::nullopt;
-    methods = endpoint.method;
-  }
-  if (!methods.empty())
-    return ApiError{405, fmt::format("{} answers {} only", head.path, methods), "", "method_not_allowed", {}};
-  return ApiError{404, "there is no such endpoint; docs/SERVER.md lists them", "", "not_found", {}};
+  const Endpoint* endpoint = endpoint_at(context, head.path);
+  if (endpoint == nullptr)
+    return ApiError{404, "there is no such endpoint; docs/SERVER.md lists them", "", "not_found", {}};
+  if (!answers(*endpoint, head.method))
+    return ApiError{
+        405, fmt::format("{} answers {} only", head.path, endpoint->method), "", "method_not_allowed", {}};
+  return std::nullopt;
 }
 
 void serve(const Context& context, HttpRequest request, std::shared_ptr<HttpReply> reply) {
@@ -142,11 +147,10 @@ void serve(const Context& context, HttpRequest request, std::shared_ptr<HttpRepl
         {"access-control-allow-headers", "authorization, content-type, x-api-key, anthropic-version"}};
     return exchange.reply->send(std::move(response));
   }
-  const auto* endpoint = std::ranges::find_if(kEndpoints, [&](const Endpoint& candidate) {
-    return is_at(context, candidate, exchange.request.path) && answers(candidate, exchange.request.method);
-  });
-  if (endpoint == kEndpoints.end())
+  const Endpoint* endpoint = endpoint_at(context, exchange.request.path);
+  if (endpoint == nullptr || !answers(*endpoint, exchange.request.method))
     return refuse(context, exchange, {404, "there is no such endpoint", "", "not_found", {}});
+  exchange.endpoint = endpoint->path;
   if (endpoint->look_up != nullptr) {
     exchange.reply->send(endpoint->look_up(context));
     RequestRecord looked_up;
@@ -174,6 +178,7 @@ HttpService make_service(const Context& context) {
     if (!failure) return std::nullopt;
     Exchange exchange;
     exchange.request = head;
+    if (const Endpoint* endpoint = endpoint_at(context, head.path)) exchange.endpoint = endpoint->path;
     RequestRecord refused;
     refused.status = failure->status;
     refused.problem = failure->code;

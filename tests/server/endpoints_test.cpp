@@ -133,8 +133,12 @@ TEST(Text, Endpoints) {
             (Json{{"content", "a<|end|>"}}));
   EXPECT_EQ(server.post("/apply-template", kUser)->json(), (Json{{"prompt", "prompt"}}));
   EXPECT_EQ(server.ask("GET", "/v1/models", "")->json()["data"][0]["id"], "fake");
-  EXPECT_NE(server.ask("GET", "/metrics", "")->whole.body.find("eider_http_requests_total{"),
-            std::string::npos);
+  EXPECT_EQ(server.ask("GET", "/v1/models/fake", "")->json()["id"], "fake");
+  server.ask("GET", "/nothing", "");
+  const std::string metrics = server.ask("GET", "/metrics", "")->whole.body;
+  for (const char* labels :
+       {R"({path="/v1/models/NAME",status="200"} 1)", R"({path="other",status="404"} 1)"})
+    EXPECT_NE(metrics.find(std::string("eider_http_requests_total") + labels), std::string::npos) << labels;
 }
 
 TEST(Router, AsksForKeys) {
