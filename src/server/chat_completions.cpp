@@ -236,7 +236,8 @@ void chat_completions(const Context& context, Exchange& exchange, const Json& bo
   if (!problem.none()) return;
   std::optional<ChatPrompt> prompt = prepare_chat(context, asked.chat, exchange.scope, problem);
   if (!prompt) return;
-  if (asked.json_object) request.make_mask = make_json_mask(context.json_tokens, prompt->beginning.thought);
+  if (asked.json_object) hold_to_json(context, *prompt, "response_format", request, problem);
+  if (!problem.none()) return;
   request.prompt.assign(prompt->conversation.ids().begin(), prompt->conversation.ids().end());
   std::unique_ptr<AnswerWriter> writer;
   if (asked.streaming.on)

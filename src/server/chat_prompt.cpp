@@ -246,3 +246,12 @@ std::optional<ChatPrompt> prepare_chat(const Context& context, const Chat& chat,
 }
 
 }  // namespace eider::server
+void hold_to_json(const Context& context, const ChatPrompt& prompt, std::string_view param,
+                  serving::Request& request, Problem& problem) {
+  if (!prompt.beginning.forced.empty())
+    return problem.add(std::string(param),
+                       fmt::format("{}: an answer that tool_choice makes a call is no JSON object", param),
+                       "unsupported");
+  request.make_mask = make_json_mask(context.json_tokens, prompt.beginning.thought);
+}
+

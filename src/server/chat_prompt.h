@@ -56,4 +56,9 @@ Json arguments_object(const std::string& text);
 std::optional<ChatPrompt> prepare_chat(const Context& context, const Chat& chat,
                                        const std::optional<std::string>& scope, Problem& problem);
 
+/// Holds the answer to one JSON object, as the request's field `param` asks for. A problem where the answer
+/// must be the call of a tool.
+void hold_to_json(const Context& context, const ChatPrompt& prompt, std::string_view param,
+                  serving::Request& request, Problem& problem);
+
 }  // namespace eider::server

@@ -138,7 +138,8 @@ void responses(const Context& context, Exchange& exchange, const Json& body, Pro
   std::optional<ChatPrompt> prompt = prepare_chat(context, chat, exchange.scope, problem);
   if (!prompt) return;
 
-  if (json_object) request.make_mask = make_json_mask(context.json_tokens, prompt->beginning.thought);
+  if (json_object) hold_to_json(context, *prompt, "text.format", request, problem);
+  if (!problem.none()) return;
   request.prompt.assign(prompt->conversation.ids().begin(), prompt->conversation.ids().end());
   const auto echo_of = [&body](const char* key, Json otherwise) {
     return body.contains(key) && !body[key].is_null() ? body[key] : std::move(otherwise);

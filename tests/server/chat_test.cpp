@@ -133,6 +133,23 @@ TEST(Chat, ForcesATool) {
   EXPECT_EQ(body["choices"][0]["message"]["tool_calls"][0]["function"]["arguments"], "{\"city\": 1}");
 }
 
+// The mask would leave the model no way to end the call.
+TEST(Chat, AForcedToolIsNoJsonObject) {
+  FakeServer server;
+  const Json tools = {
+      {"tools", Json::array({{{"type", "function"}, {"name", "f"}, {"parameters", Json::object()}}})}};
+  const Json asked = with(with(kUser, kTools), {{"response_format", {{"type", "json_object"}}}});
+  EXPECT_EQ(server.post("/v1/chat/completions", asked)->whole.status, 200);
+  EXPECT_TRUE(server.request.make_mask);
+  const auto refused = server.post("/v1/chat/completions", with(asked, {{"tool_choice", "required"}}));
+  EXPECT_EQ(refused->whole.status, 400);
+  EXPECT_EQ(refused->json()["error"]["param"], "response_format");
+  const Json response = with(tools, {{"input", "Hi"},
+                                     {"tool_choice", {{"type", "function"}, {"name", "f"}}},
+                                     {"text", {{"format", {{"type", "json_object"}}}}}});
+  EXPECT_EQ(server.post("/v1/responses", response)->json()["error"]["param"], "text.format");
+}
+
 TEST(Chat, RefusesByName) {
   const Json image = Json::array({{{"type", "image_url"}}});
   const std::vector<std::pair<Json, std::string>> cases = {
