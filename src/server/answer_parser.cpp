@@ -17,7 +17,7 @@ void drop_leading_space(std::string& text) {
 
 AnswerParser::AnswerParser(const AnswerBeginning& beginning)
     : splitter_(beginning.thought),
-      tools_(beginning.tools),
+      tools_(beginning.tools, beginning.text_parameters),
       forced_(beginning.forced),
       single_call_(beginning.single_call),
       thought_(beginning.thought),

@@ -2,6 +2,7 @@
 // the tools that it calls.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,8 +17,9 @@ namespace eider::server {
 struct AnswerBeginning {
   const ThinkingFormat* thought = nullptr;  ///< of the thought that the answer begins inside
   const ToolFormat* tools = nullptr;        ///< null: the request has none
-  std::string forced;                       ///< the answer's first bytes, which the prompt ends with
-  bool single_call = false;                 ///< calls after the first are dropped
+  std::shared_ptr<const TextParameters> text_parameters = nullptr;  ///< of these tools
+  std::string forced;        ///< the answer's first bytes, which the prompt ends with
+  bool single_call = false;  ///< calls after the first are dropped
 };
 
 class AnswerParser {

@@ -70,10 +70,7 @@ std::string Answering::spelled(const serving::Delta& delta) const {
   const ToolFormat* format = chat_->beginning.tools;
   if (!delta.id || format == nullptr || !context_.tokenizer->bytes(*delta.id).empty()) return delta.text;
   const std::string_view piece = context_.tokenizer->piece(*delta.id);
-  const bool is_mark = !piece.empty() && (format->open.find(piece) != std::string_view::npos ||
-                                          format->close.find(piece) != std::string_view::npos ||
-                                          format->separator.find(piece) != std::string_view::npos);
-  return is_mark ? delta.text + std::string(piece) : delta.text;
+  return format->has_mark(piece) ? delta.text + std::string(piece) : delta.text;
 }
 
 void Answering::take(serving::Delta& delta) {

@@ -232,7 +232,10 @@ std::optional<ChatPrompt> prepare_chat(const Context& context, const Chat& chat,
     prompt.beginning.thought = nullptr;
   }
   const bool with_tools = !chat.tools.empty() && chat.tool_choice.kind != ToolChoice::Kind::kNone;
-  if (with_tools) prompt.beginning.tools = context.tool_format;
+  if (with_tools || (context.tool_format != nullptr && context.tool_format->frames_text)) {
+    prompt.beginning.tools = context.tool_format;
+    prompt.beginning.text_parameters = std::make_shared<const TextParameters>(text_parameters_of(chat.tools));
+  }
   prompt.text = std::move(*text) + forced;
   if (scope)
     prompt.conversation = context.prompts->find(*scope, *context.tokenizer, prompt.text);
@@ -245,7 +248,6 @@ std::optional<ChatPrompt> prepare_chat(const Context& context, const Chat& chat,
   return prompt;
 }
 
-}  // namespace eider::server
 void hold_to_json(const Context& context, const ChatPrompt& prompt, std::string_view param,
                   serving::Request& request, Problem& problem) {
   if (!prompt.beginning.forced.empty())
@@ -255,3 +257,4 @@ void hold_to_json(const Context& context, const ChatPrompt& prompt, std::string_
   request.make_mask = make_json_mask(context.json_tokens, prompt.beginning.thought);
 }
 
+}  // namespace eider::server

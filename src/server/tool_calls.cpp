@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -25,9 +26,65 @@ struct KnownFormat {
 };
 
 const KnownFormat kFormats[] = {
+    // Qwen3-Coder, Qwen 3.5
+    {{"<tool_call>", "<function="},
+     {"", ""},
+     {Syntax::kTagged,
+      "<tool_call>",
+      "</tool_call>",
+      "",
+      "",
+      "<tool_call>\n<function=",
+      "<tool_call>\n<function=",
+      ">\n",
+      "",
+      {"<function=", ">", "<parameter=", ">", "", "</parameter>", "</function>"}}},
+    // GLM 4.5 to 4.7
+    {{"<tool_call>", "<arg_key>"},
+     {"", ""},
+     {Syntax::kTagged,
+      "<tool_call>",
+      "</tool_call>",
+      "",
+      "",
+      "<tool_call>",
+      "<tool_call>",
+      "\n",
+      "",
+      {"", "", "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>", "</tool_call>"}}},
+    // Kimi K2
+    {{"<|tool_call_begin|>", "<|tool_call_argument_begin|>"},
+     {"", ""},
+     {Syntax::kNamed,
+      "<|tool_call_begin|>",
+      "<|tool_call_end|>",
+      "<|tool_call_argument_begin|>",
+      "",
+      "<|tool_calls_section_begin|><|tool_call_begin|>functions.",
+      "<|tool_calls_section_begin|><|tool_call_begin|>functions.",
+      ":0<|tool_call_argument_begin|>",
+      "functions.",
+      {},
+      {"<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"}}},
+    // gpt-oss: what is neither thought nor call is framed too.
+    {{"<|channel|>commentary", "functions."},
+     {"", ""},
+     {Syntax::kNamed,
+      "to=functions.",
+      "",
+      "<|",
+      "",
+      "<|channel|>commentary to=functions.",
+      "<|channel|>commentary to=functions.",
+      " <|constrain|>json<|message|>",
+      "functions.",
+      {},
+      {"<|start|>assistant", "<|channel|>final<|message|>", "<|channel|>commentary<|message|>",
+       "<|channel|>commentary ", "<|end|>"},
+      true}},
     // Hermes, Qwen 2.5 and 3, Granite 4; others put XML inside of the same tags.
     {{"<tool_call>", "arguments"},
-     {"<function=", "arg_key"},
+     {"", ""},
      {Syntax::kObject, "<tool_call>", "</tool_call>", "", "arguments", "<tool_call>\n{\"name\": \"",
       "<tool_call>\n{\"name\": \"", "\", \"arguments\": "}},
     // Mistral Small 3.2, Devstral
@@ -42,17 +99,22 @@ const KnownFormat kFormats[] = {
     // DeepSeek V3, R1 and their distillations
     {{"<｜tool▁call▁begin｜>", "<｜tool▁sep｜>"},
      {"", ""},
-     {Syntax::kNamed, "<｜tool▁call▁begin｜>", "<｜tool▁call▁end｜>", "<｜tool▁sep｜>", "",
-      "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>", "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>",
-      "<｜tool▁sep｜>"}},
+     {Syntax::kNamed,
+      "<｜tool▁call▁begin｜>",
+      "<｜tool▁call▁end｜>",
+      "<｜tool▁sep｜>",
+      "",
+      "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>",
+      "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>",
+      "<｜tool▁sep｜>",
+      "",
+      {},
+      {"<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"}}},
     // Llama 3.1 to 3.3
     {{"\"parameters\": ", "{\"name\": function name"},
      {"<tool_call>", ""},
      {Syntax::kBare, "", "", "", "parameters", "{\"name\": \"", "{\"name\": \"", "\", \"parameters\": "}},
 };
-
-/// Tokens around DeepSeek's lists of calls that mean nothing by themselves.
-constexpr std::array<std::string_view, 2> kListMarks = {"<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"};
 
 std::size_t skip_spaces(std::string_view text, std::size_t begin) {
   return std::min(text.find_first_not_of(kSpaces, begin), text.size());
@@ -130,16 +192,27 @@ CallHead read_call_head(std::string_view text, std::size_t begin, std::string_vi
   }
 }
 
-/// "get_weather" of "get_weather[CALL_ID]abc[ARGS]", "get_weather<｜tool▁sep｜>" and
-/// "function<｜tool▁sep｜>get_weather\n```json\n".
-std::string name_in_head(std::string_view head, std::string_view separator) {
+/// "get_weather" of "get_weather[CALL_ID]abc[ARGS]", "get_weather<｜tool▁sep｜>",
+/// "function<｜tool▁sep｜>get_weather\n```json\n" and "functions.get_weather:0<|tool_call_argument_begin|>".
+std::string name_in_head(std::string_view head, const ToolFormat& format) {
+  const std::string_view separator = format.separator;
   const std::size_t cut = head.find(separator);
   std::string_view name = head.substr(0, cut);
   const std::size_t behind = cut == kNone ? head.size() : skip_spaces(head, cut + separator.size());
-  if (behind < head.size()) name = head.substr(behind, head.find('\n', behind) - behind);
+  if (behind < head.size() && format.name_prefix.empty())
+    name = head.substr(behind, head.find('\n', behind) - behind);
   name = name.substr(0, name.find("[CALL_ID]"));
   const std::size_t begin = skip_spaces(name, 0);
-  return std::string(name.substr(begin, name.find_last_not_of(kSpaces) + 1 - begin));
+  name = name.substr(begin, name.find_last_not_of(kSpaces) + 1 - begin);
+  if (!format.name_prefix.empty()) name = name.substr(0, name.rfind(':'));
+  if (name.starts_with(format.name_prefix)) name.remove_prefix(format.name_prefix.size());
+  return std::string(name);
+}
+
+bool is_tool_name(std::string_view name) {
+  return !name.empty() && std::ranges::all_of(name, [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.' || c >= 0x80;
+  });
 }
 
 }  // namespace
@@ -173,8 +246,19 @@ const ToolFormat* tool_format_of(std::string_view chat_template) {
   return known == std::end(kFormats) ? nullptr : &known->format;
 }
 
-ToolCallParser::ToolCallParser(const ToolFormat* format)
+bool ToolFormat::has_mark(std::string_view piece) const {
+  const auto has_piece = [piece](std::string_view part) { return part.find(piece) != kNone; };
+  return !piece.empty() &&
+         (std::ranges::any_of(std::array{open, close, separator, force_arguments, tags.key_open,
+                                         tags.key_close, tags.value_open, tags.value_close},
+                              has_piece) ||
+          std::ranges::any_of(marks, has_piece));
+}
+
+ToolCallParser::ToolCallParser(const ToolFormat* format,
+                               std::shared_ptr<const TextParameters> text_parameters)
     : format_(format),
+      text_parameters_(std::move(text_parameters)),
       state_(format != nullptr && format->syntax == Syntax::kBare ? State::kStart : State::kText) {}
 
 std::vector<AnswerPart> ToolCallParser::push(std::string_view text) {
@@ -211,7 +295,7 @@ bool ToolCallParser::step(std::vector<AnswerPart>& parts) {
     case State::kHead:
       return read_head(parts);
     case State::kArguments:
-      return read_arguments(parts);
+      return tagged_ ? read_tagged_arguments(parts) : read_arguments(parts);
     case State::kTail:
       return read_tail(parts);
   }
@@ -238,8 +322,9 @@ bool ToolCallParser::read_text(std::vector<AnswerPart>& parts) {
     give_text(held_.size(), parts);
     return false;
   }
-  for (const std::string_view mark : kListMarks)
-    if (const std::size_t at = held_.find(mark); at != kNone) held_.erase(at, mark.size());
+  for (const std::string_view mark : format_->marks)
+    while (!mark.empty() && held_.find(mark) < held_.find(format_->open))
+      held_.erase(held_.find(mark), mark.size());
   const std::size_t open = held_.find(format_->open);
   if (open != kNone) {
     give_text(open, parts);
@@ -249,7 +334,7 @@ bool ToolCallParser::read_text(std::vector<AnswerPart>& parts) {
     return true;
   }
   std::size_t tail = tail_that_begins(held_, format_->open);
-  for (const std::string_view mark : kListMarks) tail = std::max(tail, tail_that_begins(held_, mark));
+  for (const std::string_view mark : format_->marks) tail = std::max(tail, tail_that_begins(held_, mark));
   give_text(held_.size() - tail, parts);
   return false;
 }
@@ -268,7 +353,15 @@ void ToolCallParser::give_text(std::size_t length, std::vector<AnswerPart>& part
 }
 
 bool ToolCallParser::read_head(std::vector<AnswerPart>& parts) {
-  return format_->syntax == Syntax::kNamed ? read_named_head(parts) : read_object_head(parts);
+  if (format_->syntax == Syntax::kNamed) return read_named_head(parts);
+  return format_->syntax == Syntax::kTagged ? read_tagged_head(parts) : read_object_head(parts);
+}
+
+/// What opened like a call is none.
+void ToolCallParser::take_for_text(std::vector<AnswerPart>& parts) {
+  held_.insert(0, format_->open);
+  give_text(format_->open.size(), parts);
+  state_ = State::kText;
 }
 
 bool ToolCallParser::read_object_head(std::vector<AnswerPart>& parts) {
@@ -281,9 +374,7 @@ bool ToolCallParser::read_object_head(std::vector<AnswerPart>& parts) {
                                             : CallHead{CallHead::Outcome::kNoCall};
   if (head.outcome == CallHead::Outcome::kIncomplete) return false;
   if (head.outcome == CallHead::Outcome::kNoCall) {
-    held_.insert(0, format_->open);
-    give_text(format_->open.size(), parts);
-    state_ = State::kText;
+    take_for_text(parts);
     return true;
   }
   begin_call(head.name, parts);
@@ -300,8 +391,39 @@ bool ToolCallParser::read_object_head(std::vector<AnswerPart>& parts) {
 bool ToolCallParser::read_named_head(std::vector<AnswerPart>& parts) {
   const std::size_t brace = held_.find('{');
   if (brace == kNone) return false;
-  begin_call(name_in_head(std::string_view(held_).substr(0, brace), format_->separator), parts);
+  begin_call(name_in_head(std::string_view(held_).substr(0, brace), *format_), parts);
   held_.erase(0, brace);
+  return true;
+}
+
+bool ToolCallParser::read_tagged_head(std::vector<AnswerPart>& parts) {
+  const CallTags& tags = format_->tags;
+  const std::string_view head = std::string_view(held_).substr(skip_spaces(held_, 0));
+  if (head.size() < tags.name_open.size() && tags.name_open.starts_with(head)) return false;
+  const std::string_view rest = head.substr(std::min(tags.name_open.size(), head.size()));
+  const std::size_t end = tags.name_close.empty() ? rest.find_first_of("\n<") : rest.find(tags.name_close);
+  const std::string_view name = rest.substr(0, end);
+  if (!head.starts_with(tags.name_open) || (!name.empty() && !is_tool_name(name)) || end == 0) {
+    take_for_text(parts);
+    return true;
+  }
+  if (end == kNone) return false;
+  const auto is_text = [known = text_parameters_, tool = std::string(name)](const std::string& key) {
+    return known != nullptr && known->contains({tool, key});
+  };
+  tagged_.emplace(tags, is_text);
+  const std::size_t taken = held_.size() - rest.size() + end + tags.name_close.size();
+  begin_call(std::string(name), parts);
+  held_.erase(0, taken);
+  return true;
+}
+
+bool ToolCallParser::read_tagged_arguments(std::vector<AnswerPart>& parts) {
+  std::string json = tagged_->take(held_);
+  if (!json.empty()) parts.push_back({Kind::kToolArguments, std::move(json), next_index_ - 1});
+  if (!tagged_->done()) return false;
+  tagged_.reset();
+  state_ = State::kTail;
   return true;
 }
 

@@ -2,10 +2,15 @@
 // it, and gives them out while they stream.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "server/tagged_arguments.h"
 
 namespace eider::server {
 
@@ -16,6 +21,7 @@ struct ToolFormat {
     kList,    ///< open [{"name": ..., "arguments": {...}}, ...]
     kNamed,   ///< open name separator {...} close
     kBare,    ///< the whole answer is {"name": ..., "parameters": {...}}
+    kTagged,  ///< open name and arguments as `tags` has them close
   };
 
   Syntax syntax;
@@ -24,6 +30,13 @@ struct ToolFormat {
   std::string_view force_any;  ///< how a prompt ends that leaves the model nothing but a call ...
   std::string_view force_one;  ///< ... or the call of one tool: this, its name, and `force_arguments`
   std::string_view force_arguments;
+  std::string_view name_prefix = {};  ///< before a name in kNamed, which a ':' may end: "functions.f:0"
+  CallTags tags = {};
+  std::array<std::string_view, 5> marks = {};  ///< around calls and text; they mean nothing by themselves
+  bool frames_text = false;                    ///< `marks` are in answers without tools too
+
+  /// Whether the format is made of `piece`, a control token as it is spelled, among others.
+  bool has_mark(std::string_view piece) const;
 };
 
 /// The format that a chat template asks for; null where it is none of those that are known.
@@ -41,8 +54,9 @@ struct AnswerPart {
 
 class ToolCallParser {
  public:
-  /// Null: there are no tools, and all is text.
-  explicit ToolCallParser(const ToolFormat* format);
+  /// Null: there are no tools, and all is text. `text_parameters`: null: there are none.
+  explicit ToolCallParser(const ToolFormat* format,
+                          std::shared_ptr<const TextParameters> text_parameters = nullptr);
 
   /// What is certain now that `text` has followed. A call begins with its kToolCall; the pieces of its
   /// arguments are a JSON object together.
@@ -60,12 +74,16 @@ class ToolCallParser {
   bool read_head(std::vector<AnswerPart>& parts);
   bool read_object_head(std::vector<AnswerPart>& parts);
   bool read_named_head(std::vector<AnswerPart>& parts);
+  bool read_tagged_head(std::vector<AnswerPart>& parts);
+  void take_for_text(std::vector<AnswerPart>& parts);
+  bool read_tagged_arguments(std::vector<AnswerPart>& parts);
   bool read_arguments(std::vector<AnswerPart>& parts);
   bool read_tail(std::vector<AnswerPart>& parts);
   void begin_call(std::string name, std::vector<AnswerPart>& parts);
   void give_text(std::size_t length, std::vector<AnswerPart>& parts);
 
   const ToolFormat* format_;
+  std::shared_ptr<const TextParameters> text_parameters_;
   State state_;
   std::string held_;
   std::string space_;  // white space behind the text so far, dropped where a call follows
@@ -73,6 +91,7 @@ class ToolCallParser {
   // Of the arguments that are under way.
   int depth_ = 0;
   bool in_string_ = false, escaped_ = false;
+  std::optional<TaggedArguments> tagged_;
 };
 
 /// Behind the JSON value that begins at `begin`, which is not white space; npos where it is not whole.

@@ -12,9 +12,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   constexpr const char* kPaths[] = {
       "/v1/chat/completions",      "/v1/completions", "/v1/responses", "/v1/messages",   "/v1/embeddings",
       "/v1/messages/count_tokens", "/tokenize",       "/detokenize",   "/apply-template"};
-  constexpr const char* kTemplates[] = {"<tool_call> arguments", "[TOOL_CALLS]", "[TOOL_CALLS] [ARGS]",
+  constexpr const char* kTemplates[] = {"<tool_call> arguments",
+                                        "[TOOL_CALLS]",
+                                        "[TOOL_CALLS] [ARGS]",
                                         "<｜tool▁call▁begin｜> <｜tool▁sep｜>",
-                                        "\"parameters\": {\"name\": function name"};
+                                        "\"parameters\": {\"name\": function name",
+                                        "<tool_call> <function=",
+                                        "<tool_call> <arg_key>",
+                                        "<|tool_call_begin|> <|tool_call_argument_begin|>"};
   if (size < 4) return 0;
   eider::server::FakeServer server(kTemplates[data[0] % std::size(kTemplates)]);
   server.reason = data[1] % 2 == 0 ? eider::FinishReason::kStop : eider::FinishReason::kLength;

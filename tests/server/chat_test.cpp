@@ -97,6 +97,15 @@ TEST(Chat, SplitsThoughts) {
   EXPECT_EQ(message["content"], "Yes.");
 }
 
+TEST(Chat, ReadsTheChannelsOfGptOss) {
+  FakeServer server("<|channel|>commentary functions.");
+  server.pieces = {"<|channel|>analysis<|message|>Hm.<|end|><|start|>assi",
+                   "stant<|channel|>final<|message|>Yes."};
+  const Json message = server.post("/v1/chat/completions", kUser)->json()["choices"][0]["message"];
+  EXPECT_EQ(message["reasoning_content"], "Hm.");
+  EXPECT_EQ(message["content"], "Yes.");
+}
+
 TEST(Chat, CallsToolsInParallel) {
   FakeServer server;
   server.pieces = {"Sure.\n<tool", "_call>\n{\"name\": \"weather\", \"argu", "ments\": {\"city\": \"Pa",

@@ -4,6 +4,8 @@
 
 #include <filesystem>
 #include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 namespace eider::server {
@@ -12,8 +14,9 @@ namespace {
 using Kind = AnswerPart::Kind;
 
 /// All parts of `text`, cut into pieces of `size` bytes, neighbours of one kind joined.
-std::vector<AnswerPart> parse(const ToolFormat* format, const std::string& text, std::size_t size) {
-  ToolCallParser parser(format);
+std::vector<AnswerPart> parse(const ToolFormat* format, const std::string& text, std::size_t size,
+                              const TextParameters& text_parameters) {
+  ToolCallParser parser(format, std::make_shared<const TextParameters>(text_parameters));
   std::vector<AnswerPart> joined;
   const auto add = [&](const std::vector<AnswerPart>& parts) {
     for (const AnswerPart& part : parts) {
@@ -30,10 +33,10 @@ std::vector<AnswerPart> parse(const ToolFormat* format, const std::string& text,
   return joined;
 }
 
-void expect_parts(const ToolFormat* format, const std::string& text,
-                  const std::vector<AnswerPart>& expected) {
+void expect_parts(const ToolFormat* format, const std::string& text, const std::vector<AnswerPart>& expected,
+                  const TextParameters& text_parameters = {}) {
   for (const std::size_t size : {std::size_t{1}, std::size_t{2}, std::size_t{7}, text.size()}) {
-    const std::vector<AnswerPart> parts = parse(format, text, size);
+    const std::vector<AnswerPart> parts = parse(format, text, size, text_parameters);
     ASSERT_EQ(parts.size(), expected.size()) << text << " in pieces of " << size;
     for (std::size_t i = 0; i < parts.size(); ++i) {
       EXPECT_EQ(parts[i].kind, expected[i].kind) << text << " in pieces of " << size;
@@ -119,6 +122,128 @@ TEST(ToolCalls, Llama) {
   expect_parts(format, R"({"not": "a call"})", {{Kind::kText, R"({"not": "a call"})"}});
 }
 
+// As the chat template of Qwen3-Coder writes calls.
+TEST(ToolCalls, QwenCoder) {
+  const ToolFormat* format = tool_format_of("<tool_call> <function=");
+  const TextParameters text = {{"write_file", "content"}, {"write_file", "path"}};
+  expect_parts(format, R"(I will write it.
+
+<tool_call>
+<function=write_file>
+<parameter=path>
+12
+</parameter>
+<parameter=content>
+if (a < "b") {
+  </param
+}
+
+</parameter>
+<parameter=mode>
+{"append": true, "bits": [6, 4]}
+</parameter>
+<parameter=force>
+True
+</parameter>
+<parameter=owner>
+nobody else
+</parameter>
+</function>
+</tool_call>
+<tool_call>
+<function=list>
+</function>
+</tool_call>)",
+               {{Kind::kText, "I will write it."},
+                {Kind::kToolCall, "write_file", 0},
+                {Kind::kToolArguments,
+                 R"({"path": "12", "content": "if (a < \"b\") {\n  </param\n}\n", )"
+                 R"("mode": {"append":true,"bits":[6,4]}, "force": true, "owner": "nobody else"})",
+                 0},
+                {Kind::kToolCall, "list", 1},
+                {Kind::kToolArguments, "{}", 1}},
+               text);
+  expect_parts(format, "<tool_call> is a tag", {{Kind::kText, "<tool_call> is a tag"}});
+  expect_parts(format, "<tool_call>\n<function=f>\n<parameter=a>\nhalf a va",
+               {{Kind::kToolCall, "f", 0}, {Kind::kToolArguments, R"({"a": "half a va)", 0}}, {{"f", "a"}});
+}
+
+// Text is told while it streams, and not only when it is whole.
+TEST(ToolCalls, TaggedTextStreams) {
+  ToolCallParser parser(tool_format_of("<tool_call> <function="),
+                        std::make_shared<const TextParameters>(TextParameters{{"f", "a"}}));
+  parser.push("<tool_call>\n<function=f>\n<parameter=a>\n");
+  EXPECT_EQ(parser.push("one\n"), (std::vector<AnswerPart>{{Kind::kToolArguments, "one", 0}}));
+  EXPECT_EQ(parser.push("two"), (std::vector<AnswerPart>{{Kind::kToolArguments, "\\ntwo", 0}}));
+}
+
+// As the chat templates of GLM 4.5, 4.6 and (on one line) 4.7 write calls.
+TEST(ToolCalls, Glm) {
+  const ToolFormat* format = tool_format_of("<tool_call>{function-name} <arg_key>");
+  expect_parts(format, R"(Well.
+<tool_call>get_weather
+<arg_key>city</arg_key>
+<arg_value>Peking</arg_value>
+<arg_key>days</arg_key>
+<arg_value>3</arg_value>
+</tool_call>
+<tool_call>now</tool_call>)",
+               {{Kind::kText, "Well."},
+                {Kind::kToolCall, "get_weather", 0},
+                {Kind::kToolArguments, R"({"city": "Peking", "days": 3})", 0},
+                {Kind::kToolCall, "now", 1},
+                {Kind::kToolArguments, "{}", 1}},
+               {{"get_weather", "city"}});
+  expect_parts(format,
+               "<tool_call>f<arg_key>a</arg_key><arg_value>[1]</arg_value><arg_key>b</arg_key>"
+               "<arg_value>x</arg_value></tool_call>",
+               {{Kind::kToolCall, "f", 0}, {Kind::kToolArguments, R"({"a": [1], "b": "x"})", 0}});
+}
+
+TEST(ToolCalls, SchemasSayWhatIsText) {
+  const auto tools = nlohmann::ordered_json::parse(R"([{"function": {"name": "f", "parameters": {"properties":
+      {"a": {"type": "string"}, "b": {"type": "integer"}, "c": {"enum": ["1", "2"]}, "d": {"enum": [1, "2"]},
+       "e": {"type": ["string", "null"]}, "f": true}}}}, {"function": {"name": "g"}}])");
+  EXPECT_EQ(text_parameters_of(tools), (TextParameters{{"f", "a"}, {"f", "c"}}));
+}
+
+// As the chat template of Kimi K2 writes calls.
+TEST(ToolCalls, Kimi) {
+  expect_parts(
+      tool_format_of("<|tool_call_begin|> <|tool_call_argument_begin|>"),
+      "Sure.<|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0"
+      "<|tool_call_argument_begin|>{\"city\": \"Peking\"}<|tool_call_end|><|tool_call_begin|>functions.f:1"
+      "<|tool_call_argument_begin|>{}<|tool_call_end|><|tool_calls_section_end|>",
+      {{Kind::kText, "Sure."},
+       {Kind::kToolCall, "get_weather", 0},
+       {Kind::kToolArguments, R"({"city": "Peking"})", 0},
+       {Kind::kToolCall, "f", 1},
+       {Kind::kToolArguments, "{}", 1}});
+}
+
+// As gpt-oss answers: its thoughts are told apart before, by AnswerParser.
+TEST(ToolCalls, GptOss) {
+  const ToolFormat* format = tool_format_of("<|channel|>commentary functions.");
+  const std::vector<AnswerPart> call = {{Kind::kToolCall, "get_weather", 0},
+                                        {Kind::kToolArguments, R"({"city": "Peking"})", 0}};
+  expect_parts(format,
+               "<|start|>assistant<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>"
+               "{\"city\": \"Peking\"}",
+               call);
+  expect_parts(format,
+               "<|start|>assistant to=functions.get_weather<|channel|>commentary json<|message|>"
+               "{\"city\": \"Peking\"}",
+               call);
+  expect_parts(format,
+               "<|channel|>commentary<|message|>I will "
+               "look.<|end|><|start|>assistant<|channel|>final<|message|>It is 2 "
+               "< 3.",
+               {{Kind::kText, "I will look.It is 2 < 3."}});
+  EXPECT_TRUE(format->has_mark("<|channel|>"));
+  EXPECT_TRUE(format->has_mark("<|constrain|>"));
+  EXPECT_FALSE(format->has_mark("<|return|>"));
+}
+
 TEST(ToolCalls, FormatsOfPublishedTemplates) {
   const std::filesystem::path folder = std::filesystem::path(EIDER_SHARED) / "conformance" / "templates";
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << folder << " is absent";
@@ -139,8 +264,14 @@ TEST(ToolCalls, FormatsOfPublishedTemplates) {
   EXPECT_EQ(format_of("mistralai-Mistral-Nemo-Instruct-2407")->syntax, ToolFormat::Syntax::kList);
   EXPECT_EQ(format_of("Mistral-Small-3.2-24B-Instruct-2506")->separator, "[ARGS]");
   EXPECT_EQ(format_of("deepseek-ai-DeepSeek-R1-Distill-Llama-8B")->separator, "<｜tool▁sep｜>");
-  for (const char* name : {"Qwen3-Coder", "GLM-4.6", "google-gemma-2-2b-it", "openai-gpt-oss-120b"})
-    EXPECT_EQ(format_of(name), nullptr) << name;
+  for (const char* name : {"Qwen3-Coder", "Qwen3.5-4B"})
+    EXPECT_EQ(format_of(name)->tags.key_open, "<parameter=") << name;
+  for (const char* name : {"GLM-4.6", "GLM-4.7-Flash"})
+    EXPECT_EQ(format_of(name)->tags.key_open, "<arg_key>") << name;
+  for (const char* name : {"Kimi-K2-Instruct", "Kimi-K2-Thinking"})
+    EXPECT_EQ(format_of(name)->open, "<|tool_call_begin|>") << name;
+  EXPECT_EQ(format_of("openai-gpt-oss-120b")->separator, "<|");
+  EXPECT_EQ(format_of("google-gemma-2-2b-it"), nullptr);
 }
 
 }  // namespace
