@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <span>
 #include <utility>
 #include <variant>
 
@@ -12,6 +13,18 @@ namespace {
 
 /// What the log has for a request whose client did not wait for it, as nginx calls it.
 constexpr int kClientClosedRequest = 499;
+
+/// How many of the first ids are said by the beginning of `text` as a whole, and in how many of its bytes.
+std::pair<std::size_t, std::size_t> said_in(const Tokenizer& tokenizer, std::span<const TokenId> ids,
+                                            std::string_view text) {
+  std::size_t count = 0, bytes = 0;
+  for (; count < ids.size(); ++count) {
+    const std::string_view said = tokenizer.bytes(ids[count]);
+    if (said.empty() || !text.substr(bytes).starts_with(said)) break;
+    bytes += said.size();
+  }
+  return {count, bytes};
+}
 
 class Answering : public std::enable_shared_from_this<Answering> {
  public:
@@ -50,7 +63,7 @@ class Answering : public std::enable_shared_from_this<Answering> {
   };
 
   std::string spelled(const serving::Delta& delta) const;
-  void remember(const Choice& choice) const;
+  void remember(const Choice& choice, bool cut) const;
   void fail(const ApiError& failure);
   void finish_record(int status, std::string reason);
 
@@ -102,8 +115,7 @@ void Answering::take(serving::Finished& finished) {
     Choice& choice = choices_[static_cast<std::size_t>(finished.choice)];
     const std::vector<AnswerPart> parts = choice.parser.finish();
     end.called_tools = choice.parser.tool_calls() > 0;
-    // What a stop string cut off is not in the text that comes back, but its tokens were generated.
-    if (!finished.stop_string) remember(choice);
+    remember(choice, finished.stop_string.has_value());
     serving::Delta rest;
     rest.choice = finished.choice;
     if (!parts.empty()) writer_->token(finished.choice, parts, rest);
@@ -114,11 +126,18 @@ void Answering::take(serving::Finished& finished) {
   finish_record(200, finish_reason_name(finished.reason));
 }
 
-/// For the next turn, which brings the answer's text: its ids are these.
-void Answering::remember(const Choice& choice) const {
+/// For the next turn, which brings the answer's text: its ids are these. `cut`: by a stop string, of which
+/// the text has nothing but the ids have all.
+void Answering::remember(const Choice& choice, bool cut) const {
   if (choice.ids.empty()) return;
   Conversation conversation = chat_->conversation;
-  conversation.append_answer(*context_.tokenizer, choice.ids, choice.text);
+  if (cut) {
+    const auto [ids, bytes] = said_in(*context_.tokenizer, choice.ids, choice.text);
+    if (ids == 0) return;
+    conversation.append(std::span(choice.ids).first(ids), choice.text.substr(0, bytes));
+  } else {
+    conversation.append_answer(*context_.tokenizer, choice.ids, choice.text);
+  }
   context_.prompts->keep(exchange_.scope, std::move(conversation));
 }
 

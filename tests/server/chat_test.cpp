@@ -231,6 +231,21 @@ TEST(Chat, GeneratedIdsAreKept) {
   EXPECT_EQ(changed, "HizHelloqWorld!");
 }
 
+// The text ends before the stop string, but the ids go on into it: those that the text has whole are kept.
+TEST(Chat, GeneratedIdsAreKeptUpToAStopString) {
+  FakeServer server("<tool_call> arguments", {"l l"});
+  ASSERT_EQ(server.context.tokenizer->encode("ll"), (std::vector<TokenId>{256}));
+  server.pieces = {"H", "e", "l", "l", "o"};  // the ids of single letters
+  server.stop_string = "!";
+  server.render_messages = true;
+  const Json first = server.post("/v1/chat/completions", kUser)->json();
+  Json messages = kUser["messages"];
+  messages.push_back({{"role", "assistant"}, {"content", first["choices"][0]["message"]["content"]}});
+  messages.push_back({{"role", "user"}, {"content", "?"}});
+  server.post("/v1/chat/completions", {{"messages", messages}});
+  EXPECT_EQ(server.request.prompt, (std::vector<TokenId>{'H', 'i', 'H', 'e', 'l', 'l', 'o', '?'}));
+}
+
 TEST(Chat, AClientThatLeavesCancels) {
   FakeServer server;
   server.silent = true;

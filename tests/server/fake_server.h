@@ -43,15 +43,17 @@ class KeptReply final : public HttpReply {
 
 class FakeServer {
  public:
-  explicit FakeServer(const std::string& chat_template = "<tool_call> arguments")
-      : tokenizer_(Tokenizer::create(vocabulary()).value()) {
+  /// `merges`: of tokens with more than a byte, as byte_level_vocabulary() takes them.
+  explicit FakeServer(const std::string& chat_template = "<tool_call> arguments",
+                      std::vector<std::string> merges = {})
+      : tokenizer_(Tokenizer::create(vocabulary(std::move(merges))).value()) {
     context.model_id = "fake";
     context.version = "0";
     context.tokenizer = &tokenizer_;
     context.max_context = 1000;
     context.hidden_size = 2;
     context.tool_format = tool_format_of(chat_template);
-    context.json_tokens = make_json_tokens(tokenizer_, 257);
+    context.json_tokens = make_json_tokens(tokenizer_, std::ssize(tokenizer_.vocabulary().tokens));
     context.render = [this](const Json& conversation, const Json& variables) -> Result<std::string> {
       rendered = {{"conversation", conversation}, {"variables", variables}};
       if (conversation["messages"].back()["content"] == "refuse me") return error("no such role");
@@ -102,8 +104,8 @@ class FakeServer {
   std::vector<RequestRecord> records;
 
  private:
-  static Vocabulary vocabulary() {
-    Vocabulary result = byte_level_vocabulary({});
+  static Vocabulary vocabulary(std::vector<std::string> merges) {
+    Vocabulary result = byte_level_vocabulary(std::move(merges));
     result.eos = add_token(result, "<|end|>", TokenType::kControl);
     return result;
   }
