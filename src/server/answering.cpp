@@ -39,21 +39,30 @@ class Answering : public std::enable_shared_from_this<Answering> {
       choices_.push_back({AnswerParser(chat_->beginning), {}, {}});
   }
 
-  const Exchange& exchange() const { return exchange_; }
   void leave() { client_left_ = true; }
-  void handle(serving::Event event) {
-    if (!ended_) std::visit([this](auto& what) { take(what); }, event);
+  /// `first`: the number of the first choice of the request it is about.
+  void handle(std::int64_t first, serving::Event event) {
+    if (!ended_) std::visit([this, first](auto& what) { take(first, what); }, event);
+  }
+  /// A request was not taken.
+  void refuse(const ApiError& failure) {
+    if (!ended_) fail(failure);
+  }
+  /// The requests to cancel where something goes wrong.
+  void hold(std::vector<serving::RequestId> ids) {
+    ids_ = std::move(ids);
+    if (failed_) cancel();
   }
 
  private:
-  void take(serving::Started& started) {
+  void take(std::int64_t /*first*/, serving::Started& started) {
     record_.queued_ms = started.queued_ms;
     writer_->begin(started);
   }
-  void take(serving::Delta& delta);
-  void take(serving::Finished& finished);
-  void take(serving::Embedded& /*embedded*/) {}  // nobody here asks for one
-  void take(serving::Failed& failed) { fail({500, failed.message, "", "", {}}); }
+  void take(std::int64_t first, serving::Delta& delta);
+  void take(std::int64_t first, serving::Finished& finished);
+  void take(std::int64_t /*first*/, serving::Embedded& /*embedded*/) {}  // nobody here asks for one
+  void take(std::int64_t /*first*/, serving::Failed& failed) { fail({500, failed.message, "", "", {}}); }
 
   /// What an answer to a chat has come to.
   struct Choice {
@@ -65,6 +74,9 @@ class Answering : public std::enable_shared_from_this<Answering> {
   std::string spelled(const serving::Delta& delta) const;
   void remember(const Choice& choice, bool cut) const;
   void fail(const ApiError& failure);
+  void cancel() const {
+    for (const serving::RequestId id : ids_) context_.scheduler.cancel(id);
+  }
   void finish_record(int status, std::string reason);
 
   const Context& context_;
@@ -75,7 +87,8 @@ class Answering : public std::enable_shared_from_this<Answering> {
   std::int64_t running_;         // choices that have not ended
   Usage usage_;
   RequestRecord record_;
-  bool ended_ = false, client_left_ = false;
+  std::vector<serving::RequestId> ids_;
+  bool ended_ = false, failed_ = false, client_left_ = false;
 };
 
 /// The token's text, and control tokens as they are spelled where the format of tool calls is made of them.
@@ -86,7 +99,8 @@ std::string Answering::spelled(const serving::Delta& delta) const {
   return format->has_mark(piece) ? delta.text + std::string(piece) : delta.text;
 }
 
-void Answering::take(serving::Delta& delta) {
+void Answering::take(std::int64_t first, serving::Delta& delta) {
+  delta.choice += first;
   std::vector<AnswerPart> parts;
   if (chat_) {
     Choice& choice = choices_[static_cast<std::size_t>(delta.choice)];
@@ -100,9 +114,12 @@ void Answering::take(serving::Delta& delta) {
   writer_->token(delta.choice, parts, delta);
 }
 
-void Answering::take(serving::Finished& finished) {
-  usage_.prompt_tokens = finished.prompt_tokens;
-  usage_.cached_tokens = finished.cached_tokens;
+void Answering::take(std::int64_t first, serving::Finished& finished) {
+  if (finished.choice == 0) {  // a request's choices share its prompt
+    usage_.prompt_tokens += finished.prompt_tokens;
+    usage_.cached_tokens += finished.cached_tokens;
+  }
+  finished.choice += first;
   usage_.completion_tokens += finished.completion_tokens;
   record_.queued_ms = finished.queued_ms;
   record_.ttft_ms = finished.ttft_ms;
@@ -142,6 +159,8 @@ void Answering::remember(const Choice& choice, bool cut) const {
 }
 
 void Answering::fail(const ApiError& failure) {
+  failed_ = true;
+  cancel();  // the others
   writer_->fail(failure);
   record_.problem = failure.code.empty() ? "failed" : failure.code;
   finish_record(failure.status, "");
@@ -159,20 +178,33 @@ void Answering::finish_record(int status, std::string reason) {
 
 }  // namespace
 
-void answer(const Context& context, Exchange exchange, serving::Request request,
+void answer(const Context& context, Exchange exchange, std::vector<serving::Request> requests,
             std::optional<ChatPrompt> chat, std::unique_ptr<AnswerWriter> writer) {
   const auto reply = exchange.reply;
-  const auto answering = std::make_shared<Answering>(context, std::move(exchange), request.choices,
-                                                     std::move(chat), std::move(writer));
-  auto submitted = context.scheduler.submit(std::move(request), [answering, reply](serving::Event event) {
-    reply->post([answering, event = std::move(event)]() mutable { answering->handle(std::move(event)); });
-  });
-  if (const auto* refusal = std::get_if<serving::Refusal>(&submitted))
-    return refuse(context, answering->exchange(), to_api_error(*refusal));
-  reply->on_disconnect([weak = std::weak_ptr(answering), cancel = context.scheduler.cancel,
-                        id = std::get<serving::RequestId>(submitted)] {
+  std::int64_t choices = 0;
+  for (const serving::Request& request : requests) choices += request.choices;
+  const auto answering =
+      std::make_shared<Answering>(context, std::move(exchange), choices, std::move(chat), std::move(writer));
+  std::vector<serving::RequestId> ids;
+  std::int64_t first = 0;
+  for (serving::Request& request : requests) {
+    const std::int64_t begin = std::exchange(first, first + request.choices);
+    auto submitted =
+        context.scheduler.submit(std::move(request), [answering, reply, begin](serving::Event event) {
+          reply->post([answering, begin, event = std::move(event)]() mutable {
+            answering->handle(begin, std::move(event));
+          });
+        });
+    if (const auto* refusal = std::get_if<serving::Refusal>(&submitted)) {
+      reply->post([answering, failure = to_api_error(*refusal)] { answering->refuse(failure); });
+      break;
+    }
+    ids.push_back(std::get<serving::RequestId>(submitted));
+  }
+  reply->post([answering, ids] { answering->hold(ids); });
+  reply->on_disconnect([weak = std::weak_ptr(answering), cancel = context.scheduler.cancel, ids] {
     if (const auto left = weak.lock()) left->leave();
-    cancel(id);
+    for (const serving::RequestId id : ids) cancel(id);
   });
 }
 

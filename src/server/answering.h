@@ -33,6 +33,7 @@ class AnswerWriter {
  public:
   virtual ~AnswerWriter() = default;
 
+  /// Once for each request.
   virtual void begin(const serving::Started& started) = 0;
   /// One sampled token, or text without one; `parts` may be empty.
   virtual void token(std::int64_t choice, const std::vector<AnswerPart>& parts,
@@ -43,9 +44,10 @@ class AnswerWriter {
   virtual void fail(const ApiError& failure) = 0;
 };
 
-/// Submits the request, whose answers go to `writer`, or answers with its refusal. A client that leaves
-/// cancels it. `chat`: what it answers; nothing: its text is not taken apart.
-void answer(const Context& context, Exchange exchange, serving::Request request,
+/// Submits the requests, whose answers go to `writer`, or answers with the refusal of one. A client that
+/// leaves cancels them. Their choices are numbered through, the first request's first. `chat`: what they
+/// answer; nothing: their text is not taken apart.
+void answer(const Context& context, Exchange exchange, std::vector<serving::Request> requests,
             std::optional<ChatPrompt> chat, std::unique_ptr<AnswerWriter> writer);
 
 /// "stop", "length" or "tool_calls", as chat completions and completions say it.

@@ -245,7 +245,7 @@ void chat_completions(const Context& context, Exchange& exchange, const Json& bo
                                             asked.streaming.include_usage);
   else
     writer = std::make_unique<WholeChat>(context, exchange.reply, exchange.request.id, request.choices);
-  answer(context, std::move(exchange), std::move(request), std::move(prompt), std::move(writer));
+  answer(context, std::move(exchange), {std::move(request)}, std::move(prompt), std::move(writer));
 }
 
 }  // namespace eider::server

@@ -14,6 +14,7 @@ namespace eider::server {
 namespace {
 
 constexpr std::int64_t kDefaultMaxTokens = 16;  // as the API has it
+constexpr std::size_t kMostPrompts = 128;
 
 /// A choice's logprobs in the lists of this API.
 struct LogprobLists {
@@ -43,14 +44,16 @@ struct LogprobLists {
 
 class CompletionWriter final : public AnswerWriter {
  public:
-  CompletionWriter(const Context& context, const Exchange& exchange, std::int64_t choices,
-                   Streaming streaming)
+  /// `beginnings`: of each choice's text.
+  CompletionWriter(const Context& context, const Exchange& exchange,
+                   const std::vector<std::string>& beginnings, Streaming streaming)
       : context_(context),
         reply_(exchange.reply),
         request_id_(exchange.request.id),
         events_(exchange.reply),
-        choices_(static_cast<std::size_t>(choices)),
-        streaming_(streaming) {}
+        streaming_(streaming) {
+    for (const std::string& beginning : beginnings) choices_.push_back({beginning, {}, {}});
+  }
 
   void begin(const serving::Started& started) override {
     seed_ = started.seed;
@@ -136,7 +139,7 @@ void completions(const Context& context, Exchange& exchange, const Json& body, P
   Fields fields(body, "", problem);
   serving::Request request = default_request(context, exchange);
   read_model(fields);
-  std::vector<std::vector<TokenId>> prompts = read_prompts(fields, "prompt", context, 1);
+  std::vector<Prompt> prompts = read_prompts(fields, "prompt", context, kMostPrompts);
   request.limits.max_tokens = kDefaultMaxTokens;
   read_max_tokens(fields, "max_tokens", request);
   read_sampling(fields, context, request);
@@ -148,7 +151,9 @@ void completions(const Context& context, Exchange& exchange, const Json& body, P
   }
   const bool json_object = read_response_format(fields, "response_format");
   const Streaming streaming = read_streaming(fields);
-  if (fields.boolean("echo").value_or(false)) fields.fail("echo", "is not supported", "unsupported");
+  const bool echo = fields.boolean("echo").value_or(false);
+  if (echo && request.logprobs)
+    fields.fail("echo", "with logprobs is not supported: prompts have none", "unsupported");
   if (fields.integer("best_of", 1, 128).value_or(request.choices) != request.choices)
     fields.fail("best_of", "is not supported; n gives that many answers", "unsupported");
   fields.ignore({"user", "cache_prompt"});
@@ -156,10 +161,18 @@ void completions(const Context& context, Exchange& exchange, const Json& body, P
   fields.finish();
   if (!problem.none()) return;
 
-  request.prompt = std::move(prompts.front());
   if (json_object) request.make_mask = make_json_mask(context.json_tokens, nullptr);
-  auto writer = std::make_unique<CompletionWriter>(context, exchange, request.choices, streaming);
-  answer(context, std::move(exchange), std::move(request), std::nullopt, std::move(writer));
+  // All prompts are answered with the one seed that the answer tells.
+  if (std::exchange(request.draw_seed, false)) request.sampling.seed = serving::draw_seed();
+  std::vector<serving::Request> requests;
+  std::vector<std::string> beginnings;
+  for (Prompt& prompt : prompts) {
+    requests.push_back(request);
+    requests.back().prompt = std::move(prompt.ids);
+    beginnings.insert(beginnings.end(), static_cast<std::size_t>(request.choices), echo ? prompt.text : "");
+  }
+  auto writer = std::make_unique<CompletionWriter>(context, exchange, beginnings, streaming);
+  answer(context, std::move(exchange), std::move(requests), std::nullopt, std::move(writer));
 }
 
 }  // namespace eider::server

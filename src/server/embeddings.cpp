@@ -44,8 +44,7 @@ void normalise(std::vector<float>& values) {
 /// Asks for one input's embedding after the other, and answers with all.
 class Embedding : public std::enable_shared_from_this<Embedding> {
  public:
-  Embedding(const Context& context, Exchange exchange, std::vector<std::vector<TokenId>> inputs,
-            bool as_base64)
+  Embedding(const Context& context, Exchange exchange, std::vector<Prompt> inputs, bool as_base64)
       : context_(context),
         exchange_(std::move(exchange)),
         inputs_(std::move(inputs)),
@@ -54,7 +53,7 @@ class Embedding : public std::enable_shared_from_this<Embedding> {
   /// On the connections' thread.
   void ask() {
     serving::Request request = default_request(context_, exchange_);
-    request.prompt = inputs_[static_cast<std::size_t>(data_.size())];
+    request.prompt = inputs_[static_cast<std::size_t>(data_.size())].ids;
     request.embedding = true;
     auto submitted =
         context_.scheduler.submit(std::move(request), [self = shared_from_this()](serving::Event event) {
@@ -94,7 +93,7 @@ class Embedding : public std::enable_shared_from_this<Embedding> {
 
   const Context& context_;
   Exchange exchange_;
-  std::vector<std::vector<TokenId>> inputs_;
+  std::vector<Prompt> inputs_;
   bool as_base64_;
   Json data_ = Json::array();
   std::int64_t prompt_tokens_ = 0;
@@ -105,7 +104,7 @@ class Embedding : public std::enable_shared_from_this<Embedding> {
 void embeddings(const Context& context, Exchange& exchange, const Json& body, Problem& problem) {
   Fields fields(body, "", problem);
   read_model(fields);
-  std::vector<std::vector<TokenId>> inputs = read_prompts(fields, "input", context, kMostInputs);
+  std::vector<Prompt> inputs = read_prompts(fields, "input", context, kMostInputs);
   const bool as_base64 = fields.choice("encoding_format", {"float", "base64"}) == 1U;
   if (fields.integer("dimensions", 1, INT32_MAX).value_or(context.hidden_size) != context.hidden_size)
     fields.fail("dimensions", fmt::format("this model's embeddings have {}", context.hidden_size),

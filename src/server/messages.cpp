@@ -295,7 +295,7 @@ void messages(const Context& context, Exchange& exchange, const Json& body, Prob
   request.prompt.assign(prompt->conversation.ids().begin(), prompt->conversation.ids().end());
   const auto prompt_tokens = static_cast<std::int64_t>(request.prompt.size());
   auto writer = std::make_unique<MessageWriter>(context, exchange, stream, prompt_tokens);
-  answer(context, std::move(exchange), std::move(request), std::move(prompt), std::move(writer));
+  answer(context, std::move(exchange), {std::move(request)}, std::move(prompt), std::move(writer));
 }
 
 Json count_tokens(const Context& context, const Json& body, Problem& problem) {

@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "text/detokenizer.h"
+
 namespace eider::server {
 
 std::vector<TokenId> read_token_ids(Fields& fields, std::string_view key, const Json& ids,
@@ -21,22 +23,32 @@ std::vector<TokenId> read_token_ids(Fields& fields, std::string_view key, const 
   return result;
 }
 
-std::vector<std::vector<TokenId>> read_prompts(Fields& fields, std::string_view key, const Context& context,
-                                               std::size_t most) {
+std::string text_of(std::span<const TokenId> ids, const Tokenizer& tokenizer) {
+  Detokenizer detokenizer(tokenizer, true, Detokenizer::ControlTokens::kSpelled);
+  std::string text;
+  for (const TokenId id : ids) text += detokenizer.push(id);
+  return text + detokenizer.finish();
+}
+
+std::vector<Prompt> read_prompts(Fields& fields, std::string_view key, const Context& context,
+                                 std::size_t most) {
   fields.require(key);
   const Json* value = fields.value(key);
   if (value == nullptr) return {};
-  std::vector<std::vector<TokenId>> prompts;
+  std::vector<Prompt> prompts;
   const auto add = [&](const Json& item) {
     if (item.is_string()) {
-      prompts.push_back(context.tokenizer->encode(item.get_ref<const std::string&>()));
+      const auto& text = item.get_ref<const std::string&>();
+      prompts.push_back({context.tokenizer->encode(text), text});
     } else if (item.is_array()) {
-      prompts.push_back(read_token_ids(fields, key, item, *context.tokenizer));
+      std::vector<TokenId> ids = read_token_ids(fields, key, item, *context.tokenizer);
+      std::string text = text_of(ids, *context.tokenizer);
+      prompts.push_back({std::move(ids), std::move(text)});
     } else {
       fields.fail(key, "must be a string, an array of token ids, or an array of either");
       return;
     }
-    if (prompts.back().empty()) fields.fail(key, "is empty");
+    if (prompts.back().ids.empty()) fields.fail(key, "is empty");
   };
   const bool is_list = value->is_array() && !value->empty() && !value->front().is_number();
   if (!is_list) {

@@ -162,7 +162,7 @@ void responses(const Context& context, Exchange& exchange, const Json& body, Pro
     context.responses->put(id, scope, to_json_text(messages));
   };
   auto writer = std::make_unique<ResponseWriter>(context, exchange, id, stream, echo, completed);
-  answer(context, std::move(exchange), std::move(request), std::move(prompt), std::move(writer));
+  answer(context, std::move(exchange), {std::move(request)}, std::move(prompt), std::move(writer));
 }
 
 }  // namespace eider::server

@@ -3,7 +3,6 @@
 #include "server/endpoints.h"
 #include "server/generation_fields.h"
 #include "server/prompt_input.h"
-#include "text/detokenizer.h"
 
 namespace eider::server {
 
@@ -46,10 +45,7 @@ Json detokenize(const Context& context, const Json& body, Problem& problem) {
     ids = read_token_ids(fields, "tokens", *tokens, *context.tokenizer);
   fields.finish();
   if (!problem.none()) return {};
-  Detokenizer detokenizer(*context.tokenizer, true, Detokenizer::ControlTokens::kSpelled);
-  std::string content;
-  for (const TokenId id : ids) content += detokenizer.push(id);
-  return {{"content", content + detokenizer.finish()}};
+  return {{"content", text_of(ids, *context.tokenizer)}};
 }
 
 Json apply_template(const Context& context, const Json& body, Problem& problem) {

@@ -45,6 +45,9 @@ struct Request {
   std::function<TokenMask(std::int64_t choice)> make_mask;
 };
 
+/// A seed for Request::sampling, of 53 random bits, which every JSON reader keeps.
+std::uint64_t draw_seed();
+
 struct TokenLogprob {
   TokenId id = 0;
   double logprob = 0;  ///< natural logarithm, of the model's own distribution: before sampler and mask

@@ -30,13 +30,12 @@ Status check_options(const SchedulerOptions& options, const EngineOptions& engin
   return {};
 }
 
-/// 53 bits, which every JSON reader keeps.
+}  // namespace
+
 std::uint64_t draw_seed() {
   std::random_device device;
   return (std::uint64_t{device()} << 32 | device()) >> 11;
 }
-
-}  // namespace
 
 class Scheduler::Impl {
  public:

@@ -24,9 +24,57 @@ TEST(Completions, TextAndIds) {
   EXPECT_EQ(server.post("/v1/completions", {{"prompt", Json::array({97, 98})}})->whole.status, 200);
   EXPECT_EQ(server.request.prompt, (std::vector<TokenId>{97, 98}));
   for (const Json& wrong :
-       {Json::array({97, 1000}), Json(""), Json::array({"a", "b"}), Json(1), Json::array()})
+       {Json::array({97, 1000}), Json(""), Json::array({"a", ""}), Json(1), Json::array()})
     EXPECT_EQ(server.post("/v1/completions", {{"prompt", wrong}})->json()["error"]["param"], "prompt")
         << wrong;
+}
+
+TEST(Completions, SeveralPrompts) {
+  FakeServer server;
+  const Json asked = {{"prompt", Json::array({"ab", Json::array({99})})}, {"n", 2}, {"echo", true}};
+  const Json body = server.post("/v1/completions", asked)->json();
+  ASSERT_EQ(body["choices"].size(), 4u);
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(body["choices"][i]["index"], i);
+    EXPECT_EQ(body["choices"][i]["text"], std::string(i < 2 ? "ab" : "c") + "Hello world");
+  }
+  EXPECT_EQ(body["usage"]["prompt_tokens"], 3);
+  EXPECT_EQ(body["usage"]["completion_tokens"], 8);
+  EXPECT_FALSE(server.request.draw_seed);  // one seed for all
+
+  std::vector<std::string> texts(4);
+  for (const Json& event : server.post("/v1/completions", with(asked, {{"stream", true}}))->events())
+    for (const Json& choice : event["choices"])
+      texts[choice["index"].get<std::size_t>()] += choice["text"].get<std::string>();
+  EXPECT_EQ(texts,
+            (std::vector<std::string>{"abHello world", "abHello world", "cHello world", "cHello world"}));
+}
+
+TEST(Completions, RefusesByName) {
+  FakeServer server;
+  const auto param_of = [&](const Json& fields) {
+    return server.post("/v1/completions", with({{"prompt", "ab"}}, fields))->json()["error"]["param"];
+  };
+  EXPECT_EQ(param_of({{"suffix", "x"}}), "suffix");
+  EXPECT_EQ(param_of({{"best_of", 2}}), "best_of");
+  EXPECT_EQ(param_of({{"echo", true}, {"logprobs", 1}}), "echo");
+  EXPECT_EQ(param_of({{"prompt", Json(std::vector<std::string>(129, "a"))}}), "prompt");
+}
+
+// What one of several prompts is refused for, all are.
+TEST(Completions, OneRefusalIsOfAll) {
+  FakeServer server;
+  server.silent = true;
+  const auto submit = server.context.scheduler.submit;
+  int submitted = 0;
+  server.context.scheduler.submit = [&](serving::Request request, serving::EventSink sink) {
+    if (++submitted == 2) server.refusal = serving::Refusal{serving::Refusal::Kind::kQueueFull, "busy", 4};
+    return submit(std::move(request), std::move(sink));
+  };
+  const auto reply = server.post("/v1/completions", {{"prompt", Json::array({"a", "b", "c"})}});
+  EXPECT_EQ(reply->whole.status, 429);
+  EXPECT_EQ(submitted, 2);
+  EXPECT_EQ(server.cancelled, (std::vector<serving::RequestId>{7}));
 }
 
 TEST(Embeddings, AreOfLengthOne) {
