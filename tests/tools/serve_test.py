@@ -4,6 +4,7 @@ the server ends. The clients that people use are in serve_client_test.py. python
 
 Usage: serve_test.py PROGRAM [unittest flags...]
 """
+import concurrent.futures
 import contextlib
 import json
 import os
@@ -290,6 +291,37 @@ class KeyTest(ServerTest):
                                       capture_output=True, text=True, timeout=60, check=False)
             self.assertEqual(finished.returncode, 1, finished)
             self.assertIn(mentioned, finished.stderr.splitlines()[-1])
+
+
+class CrowdTest(ServerTest):
+    """What a request is answered must not depend on who else asks."""
+    flags = ("-np", "12", "--max-queue", "128")
+
+    def texts(self, number: int) -> list[str]:
+        """The answers to request `number`, streamed by every other one; each fourth has four."""
+        n = 4 if number % 4 == 0 else 1
+        body = chat("".join(chr(97 + (number * step) % 23) for step in range(3 + number * 17 % 211)), n=n,
+                    seed=number, temperature=(0, 0.7, 1.5)[number % 3], max_tokens=5 + number * 7 % 50,
+                    top_k=(0, 40)[number % 2], stream=number % 2 == 1)
+        status, _, answer = ask(self.server, "/v1/chat/completions", body)
+        self.assertEqual(status, 200, answer)
+        if number % 2 == 0:
+            return [choice["message"]["content"] for choice in json.loads(answer)["choices"]]
+        texts = [""] * n
+        for line in answer.decode().splitlines():
+            if line.startswith("data: {"):
+                for choice in json.loads(line[len("data: "):])["choices"]:
+                    texts[choice["index"]] += choice["delta"].get("content") or ""
+        return texts
+
+    def test_32_at_once_get_what_each_gets_alone(self) -> None:
+        numbers = range(32)
+        alone = [self.texts(number) for number in numbers]
+        self.assertGreater(len({tuple(texts) for texts in alone}), 28)
+        self.assertEqual(len(set(alone[4])), 4)  # drawn each for itself
+        for _ in range(2):
+            with concurrent.futures.ThreadPoolExecutor(len(numbers)) as pool:
+                self.assertEqual(list(pool.map(self.texts, numbers)), alone)
 
 
 class EndTest(ServerTest):
