@@ -157,9 +157,35 @@ def session_seed(name, tokens):
     (SEEDS / "session_file_fuzz" / f"{name}.eiderkv").write_bytes(header + index + len(places) * block)
 
 
+def connection_seed(name, *requests, read=63, write=63, leaves=False, stops=False):
+    """Bytes of a client: at most so many to a read and a write but one, whether it leaves and the server stops."""
+    (SEEDS / "http_connection_fuzz" / name).write_bytes(bytes((read, write, leaves + 2 * stops)) + b"".join(requests))
+
+
+def connection_seeds():
+    head = b"POST /x HTTP/1.1\r\nhost: h\r\n"
+    get = b"GET /%s HTTP/1.1\r\nhost: h\r\n\r\n"
+    chunks = head + b"transfer-encoding: chunked\r\n\r\n%s"
+    connection_seed("pipelined", get % b"a", get % b"s", head + b"content-length: 2\r\n\r\nab", get % b"n", get % b"a", read=6)
+    connection_seed("lengths", head + b"content-length: 5\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n", get % b"a")
+    connection_seed("two_lengths", head + b"content-length: 5\r\ncontent-length: 5\r\n\r\nabcde", get % b"a")
+    connection_seed("two_codings", head + b"transfer-encoding:\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n", get % b"a")
+    connection_seed("gzip", head + b"transfer-encoding: gzip, chunked\r\n\r\n0\r\n\r\n", read=1)
+    connection_seed("chunks", chunks % b"3;a=b\r\nabc\r\n10\r\n" + b"x" * 16 + b"\r\n0\r\ntrailer: a\r\n\r\n", get % b"s", read=2)
+    connection_seed("bad_chunk", chunks % b"3\r\nabcd\r\n0\r\n\r\n", get % b"a")
+    connection_seed("bad_chunk_size", chunks % b"fffffffffffffffff\r\n", leaves=True)
+    connection_seed("endless_header", head + b"x: y\r\n" * 100)
+    connection_seed("large_body", head + b"content-length: 99999\r\n\r\nabc")
+    connection_seed("expects", head + b"content-length: 2\r\nexpect: 100-continue\r\n\r\nab", write=3)
+    connection_seed("refused", b"POST /no HTTP/1.1\r\nhost: h\r\ncontent-length: 3\r\n\r\nabc", get % b"a")
+    connection_seed("old", b"GET /s HTTP/1.0\r\nconnection: keep-alive\r\n\r\n", b"HEAD /s HTTP/1.0\r\n\r\n", leaves=True)
+    connection_seed("dropped", get % b"c", get % b"d", stops=True)
+    connection_seed("waits", get % b"w", get % b"a", leaves=True, read=9)
+
+
 def main():
     for target in ("gguf_fuzz", "safetensors_fuzz", "config_fuzz", "tokenizer_json_fuzz",
-                   "directory_fuzz", "session_file_fuzz"):
+                   "directory_fuzz", "session_file_fuzz", "http_connection_fuzz"):
         (SEEDS / target).mkdir(parents=True, exist_ok=True)
     embeddings = {"token_embd.weight": (2, HIDDEN)}
     gguf_seed("llama", "llama", embeddings | {"blk.0.attn_q.weight": (4, HIDDEN), "blk.0.attn_k.bias": (2,),
@@ -215,6 +241,7 @@ def main():
 
     directory_seeds()
     session_seed("short", 3)
+    connection_seeds()
 
 
 if __name__ == "__main__":
