@@ -23,6 +23,9 @@ struct AttentionShares {
   int threads;
   std::int64_t most_blocks;  // that a split step has room for
 
+  /// For each thread, so that it does not matter if they take unequal time.
+  static constexpr std::int64_t kManyItems = 8;
+
   /// Tokens of a tile: fewer where the step is so small that threads would be without items.
   std::int64_t tile_tokens(std::int64_t tokens) const {
     std::int64_t tile = kQueryTile;
@@ -42,9 +45,20 @@ struct AttentionShares {
     }
     return count;
   }
+  /// Whether all tokens see as many blocks.
+  bool see_alike(const StepState& state) const {
+    const auto seen = [&](std::int32_t position) {
+      const Items visible = visible_blocks(position, window);
+      return visible.end - visible.begin;
+    };
+    return std::ranges::all_of(state.positions, [&](std::int32_t position) {
+      return seen(position) == seen(state.positions.front());
+    });
+  }
   bool split(const StepState& state) const {
     const std::int64_t items = state.tokens() * kv_heads;
-    if (state.tokens() > kSplitTokens || items % threads == 0) return false;
+    if (state.tokens() > kSplitTokens || items >= kManyItems * threads) return false;
+    if (items % threads == 0 && see_alike(state)) return false;
     const std::int64_t count = blocks(state);
     return count > state.tokens() && count <= most_blocks;  // a single block each is not worth the barrier
   }
@@ -220,7 +234,9 @@ Status PhaseBuilder::lower(const RopeOp& op) {
 Status PhaseBuilder::lower(const StoreKvOp& op) {
   const KvBlockLayout layout = block_layout(plan_.kv_kinds[static_cast<std::size_t>(op.slot.kind)]);
   const auto kernel = kernels_.store_kv[static_cast<std::size_t>(options_.kv_type)];
-  over_rows(Rows::kTokens, layout.num_key_value_heads, layout.head_dim,
+  // A dimension's keys lie together: each element of a key goes to a cache line of its own.
+  constexpr std::int64_t kElementsPerLine = 8;
+  over_rows(Rows::kTokens, layout.num_key_value_heads, layout.head_dim * kElementsPerLine,
             [=, slot = op.slot, keys = memory_.value(op.keys), values = memory_.value(op.values)](
                 const StepState& state, Items items, int) {
               kernel({kv_rows(state, slot, layout), keys, values}, items);
@@ -241,7 +257,8 @@ Status PhaseBuilder::lower(const AttentionOp& op) {
                    op.num_attention_heads, shares.window, op.scale, op.softcap, memory.scratch(thread),
                    blocks, out},
                   part);
-         }});
+         },
+         false, 1});
   };
   const auto kv_type = static_cast<std::size_t>(options_.kv_type);
   const bool may_split = kernels_.attention_blocks[kv_type] != nullptr;

@@ -16,6 +16,8 @@ namespace {
 
 #include "backend/reference/vector.inl.h"
 
+#include "backend/cpu/kernels/attention_rows.inl.h"
+
 #include "backend/cpu/kernels/attention.inl.h"
 }  // namespace
 

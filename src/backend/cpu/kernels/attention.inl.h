@@ -10,31 +10,33 @@ inline constexpr int kMostVectors = rows * 8 <= kAccumulators   ? 8
                                     : rows * 4 <= kAccumulators ? 4
                                                                 : 2;
 
-/// One query row and what it sees of the block at hand.
-struct QueryRow {
-  const float* query;  // [head_dim]
-  Items visible;       // positions, counted from the block's first
-};
-
-/// The rows of a tile, in ascending token: so both ends of what they see ascend too.
-struct AttentionRows {
-  QueryRow* row;
-  float* scores;                         // [rows][kKvBlockPositions], then weights
-  float* sums;                           // [rows][sum_stride]: weighted sums of values of the blocks so far
-  float *max, *denominator;              // [rows]: of the blocks so far
-  float *block_max, *block_denominator;  // [rows]: of the block at hand
-  float *keep, *take;                    // [rows]: factors of what is summed already and of the block at hand
-  std::int64_t sum_stride;
-};
-
 /// A KV head's part of a block. Element is F16::Block or F32::Block.
 template <class Element>
 struct HeadBlock {
   const Element* keys;  // [head_dim][key_stride]
   std::int64_t key_stride;
-  const Element* values;  // [kKvBlockPositions][value_stride]
+  const Element* values;  // [kKvBlockPositions][value_stride], behind the keys
   std::int64_t value_stride;
+  std::int64_t elements;  // of both
+  const Element* next;    // what is likely to be read after that
 };
+
+/// As prefetch() of `count` elements from `at` on, in a block that another one follows elsewhere.
+template <bool wanted, std::int64_t count, class Element>
+EIDER_ALWAYS_INLINE void prefetch_block(const HeadBlock<Element>& block, const Element* at) {
+  constexpr std::int64_t kAhead = 4096 / sizeof(Element), kFarAhead = 16384 / sizeof(Element);
+  if constexpr (wanted) {
+    const auto line = [&](std::int64_t offset) __attribute__((always_inline)) {
+      return offset < block.elements ? block.keys + offset : block.next + (offset - block.elements);
+    };
+    const std::int64_t first = at - block.keys;
+    unroll<(count * sizeof(Element) + 63) / 64>([&](auto i) __attribute__((always_inline)) {
+      const std::int64_t offset = first + i * static_cast<std::int64_t>(64 / sizeof(Element));
+      __builtin_prefetch(line(offset + kAhead), 0, 3);
+      __builtin_prefetch(line(offset + kFarAhead), 0, 2);
+    });
+  }
+}
 
 /// body(first vector, integral constant vectors) over [begin, end) in pieces of at most `most` vectors.
 template <int most, class Body>
@@ -70,10 +72,10 @@ EIDER_ALWAYS_INLINE void over_tiles(Items rows, Items vectors, Body body) {
     });
 }
 
-/// scores[row] = q . k for `vectors` vectors of keys, by the float product rule.
+/// scores[row] = q . k for `vectors` vectors of keys from `first_key` on, by the float product rule.
 template <int rows, int vectors, class Element>
-void dot_keys(const QueryRow* row, const Element* keys, std::int64_t key_stride, std::int64_t head_dim,
-              float* scores) {
+void dot_keys(const QueryRow* row, const HeadBlock<Element>& block, std::int64_t first_key,
+              std::int64_t head_dim, float* scores) {
   const float* q[rows];
   unroll<rows>([&](auto r) __attribute__((always_inline)) { q[r] = row[r].query; });
   PartsTree<rows, vectors> tree;
@@ -84,11 +86,11 @@ void dot_keys(const QueryRow* row, const Element* keys, std::int64_t key_stride,
       unroll<vectors>([&](auto v) __attribute__((always_inline)) { parts.part[r][v] = splat(0); });
     });
     for (std::int64_t d = begin; d < end; ++d) {
-      prefetch<(rows < kQueryRows), vectors * kLanes * sizeof(Element)>(keys + d * key_stride);
+      const Element* keys = block.keys + d * block.key_stride + first_key;
+      prefetch_block<(rows < kQueryRows), vectors * kLanes>(block, keys);
       Floats key[vectors];
-      unroll<vectors>([&](auto v) __attribute__((always_inline)) {
-        key[v] = load_elements(keys + d * key_stride + v * kLanes);
-      });
+      unroll<vectors>([&](auto v)
+                          __attribute__((always_inline)) { key[v] = load_elements(keys + v * kLanes); });
       unroll<rows>([&](auto r) __attribute__((always_inline)) {
         const Floats value = splat(q[r][d]);
         unroll<vectors>([&](auto v) __attribute__((always_inline)) {
@@ -106,11 +108,13 @@ void dot_keys(const QueryRow* row, const Element* keys, std::int64_t key_stride,
   });
 }
 
-/// Weighted sums of values over the block, `vectors` vectors of dimensions. values, sums: at the first of the
-/// dimensions. The first `merged` rows are added to what they have already.
+/// Weighted sums of values over the block, `vectors` vectors of dimensions from `dimension` on. sums: at that
+/// dimension. The first `merged` rows are added to what they have already.
 template <int rows, int vectors, class Element>
-void sum_values(const AttentionRows& tile, std::int64_t first_row, std::int64_t merged, const Element* values,
-                std::int64_t value_stride, float* sums) {
+void sum_values(const AttentionRows& tile, std::int64_t first_row, std::int64_t merged,
+                const HeadBlock<Element>& block, std::int64_t dimension, float* sums) {
+  const Element* values = block.values + dimension;
+  const std::int64_t value_stride = block.value_stride;
   const QueryRow* row = tile.row + first_row;
   const float* weights = tile.scores + first_row * kKvBlockPositions;
   Floats sum[rows][vectors];
@@ -129,7 +133,7 @@ void sum_values(const AttentionRows& tile, std::int64_t first_row, std::int64_t 
     for (std::int64_t i = row[r].visible.begin; i < end; ++i) add(r, i);
   });
   for (std::int64_t i = common; i < common_end; ++i) {
-    prefetch<(rows < kQueryRows), vectors * kLanes * sizeof(Element)>(values + i * value_stride);
+    prefetch_block<(rows < kQueryRows), vectors * kLanes>(block, values + i * value_stride);
     Floats value[vectors];
     unroll<vectors>([&](auto v) __attribute__((always_inline)) {
       value[v] = load_elements(values + i * value_stride + v * kLanes);
@@ -154,88 +158,6 @@ void sum_values(const AttentionRows& tile, std::int64_t first_row, std::int64_t 
   });
 }
 
-/// fold() of docs/NUMERICS.md with `join` for addition, of several rows at a time: the results are r[row][0].
-template <int stride = 16, class Join>
-EIDER_ALWAYS_INLINE void fold_rows(float (*r)[32], std::int64_t rows, Join join) {
-  for (std::int64_t row = 0; row < rows; ++row)
-    for (int j = 0; j < stride; ++j) r[row][j] = join(r[row][j], r[row][j + stride]);
-  if constexpr (stride > 1) fold_rows<stride / 2>(r, rows, join);
-}
-
-/// The 32-key parts of a block that hold `visible`.
-EIDER_ALWAYS_INLINE Items parts_of_32(Items visible) {
-  return {visible.begin / 32 * 32, (visible.end + 31) / 32 * 32};
-}
-
-/// One row's scores from products, -inf where it sees no key; best[j]: the greatest of those at j mod 32.
-EIDER_ALWAYS_INLINE void scale_scores(const AttentionArgs& args, Items visible, float* s, float* best) {
-  constexpr float kInfinity = __builtin_inff();
-  const float scale = args.scale, softcap = args.softcap;
-  const Items parts = parts_of_32(visible);
-  for (std::int64_t i = parts.begin; i < parts.end; i += 32)
-    for (int j = 0; j < 32; ++j) s[i + j] = s[i + j] * scale;
-  if (softcap != 0)
-    for (std::int64_t i = parts.begin; i < parts.end; i += 32)
-      for (int j = 0; j < 32; ++j) s[i + j] = soft_cap32(s[i + j], softcap);
-  for (std::int64_t i = parts.begin; i < visible.begin; ++i) s[i] = -kInfinity;
-  for (std::int64_t i = visible.end; i < parts.end; ++i) s[i] = -kInfinity;
-  for (int j = 0; j < 32; ++j) best[j] = -kInfinity;
-  for (std::int64_t i = parts.begin; i < parts.end; i += 32)
-    for (int j = 0; j < 32; ++j) best[j] = max32(best[j], s[i + j]);
-}
-
-/// One row's weights from scores; partial[j]: the sum of those at j mod 32.
-EIDER_ALWAYS_INLINE void exponentiate(Items visible, float max, float* s, float* partial) {
-  const Items parts = parts_of_32(visible);
-  for (int j = 0; j < 32; ++j) partial[j] = 0;
-  for (std::int64_t i = parts.begin; i < parts.end; i += 32)
-    for (int j = 0; j < 32; ++j) {
-      const float weight = exp32(s[i + j] - max);
-      s[i + j] = weight;
-      partial[j] = partial[j] + weight;
-    }
-}
-
-/// Scores of rows [begin, end) to weights exp(s - max), with maxima and denominators. An invisible key's
-/// weight is 0, which changes no denominator. The order of a maximum does not matter: with a NaN anywhere,
-/// or without a finite maximum, the whole result is NaN.
-inline void softmax(const AttentionArgs& args, const AttentionRows& tile, Items rows) {
-  constexpr std::int64_t kMost = 16;
-  alignas(64) float partial[kMost][32];
-  for (std::int64_t first = rows.begin; first < rows.end; first += kMost) {
-    const std::int64_t count = rows.end - first < kMost ? rows.end - first : kMost;
-    float* scores = tile.scores + first * kKvBlockPositions;
-    float* max = tile.block_max + first;
-    for (std::int64_t i = 0; i < count; ++i)
-      scale_scores(args, tile.row[first + i].visible, scores + i * kKvBlockPositions, partial[i]);
-    fold_rows(
-        partial, count, [](float a, float b) __attribute__((always_inline)) { return max32(a, b); });
-    for (std::int64_t i = 0; i < count; ++i) max[i] = partial[i][0];
-    for (std::int64_t i = 0; i < count; ++i)
-      exponentiate(tile.row[first + i].visible, max[i], scores + i * kKvBlockPositions, partial[i]);
-    fold_rows(
-        partial, count, [](float a, float b) __attribute__((always_inline)) { return a + b; });
-    for (std::int64_t i = 0; i < count; ++i) tile.block_denominator[first + i] = partial[i][0];
-  }
-}
-
-/// Merges the maxima and denominators of the block at hand for rows [begin, fresh), and takes them as they
-/// are for rows [fresh, end), whose first block it is.
-inline void merge_states(const AttentionRows& tile, Items rows, std::int64_t fresh) {
-  for (std::int64_t row = rows.begin; row < fresh; ++row) {
-    const float max = max32(tile.max[row], tile.block_max[row]);
-    tile.keep[row] = exp32(tile.max[row] - max);
-    tile.take[row] = exp32(tile.block_max[row] - max);
-    tile.max[row] = max;
-    tile.denominator[row] =
-        fma32(tile.denominator[row], tile.keep[row], tile.block_denominator[row] * tile.take[row]);
-  }
-  for (std::int64_t row = fresh; row < rows.end; ++row) {
-    tile.max[row] = tile.block_max[row];
-    tile.denominator[row] = tile.block_denominator[row];
-  }
-}
-
 /// Takes the rows [begin, end), each of which sees a part of `block`, through it.
 template <class Element>
 void attend_block(const AttentionArgs& args, const HeadBlock<Element>& block, const AttentionRows& tile,
@@ -249,16 +171,14 @@ void attend_block(const AttentionArgs& args, const HeadBlock<Element>& block, co
     const std::int64_t key = vector * kLanes;
     if (key >= row[first + kRows - 1].visible.end || key + kCount * kLanes <= row[first].visible.begin)
       return;
-    dot_keys<kRows, kCount>(row + first, block.keys + key, block.key_stride, head_dim,
-                            tile.scores + first * kKvBlockPositions + key);
+    dot_keys<kRows, kCount>(row + first, block, key, head_dim, tile.scores + first * kKvBlockPositions + key);
   });
   softmax(args, tile, rows);
   merge_states(tile, rows, fresh);
   over_tiles(rows, {0, (head_dim + kLanes - 1) / kLanes},
              [&](std::int64_t first, auto count, std::int64_t vector, auto vectors) {
                constexpr int kRows = decltype(count)::value, kCount = decltype(vectors)::value;
-               sum_values<kRows, kCount>(tile, first, fresh - first, block.values + vector * kLanes,
-                                         block.value_stride,
+               sum_values<kRows, kCount>(tile, first, fresh - first, block, vector * kLanes,
                                          tile.sums + first * tile.sum_stride + vector * kLanes);
              });
 }
@@ -322,7 +242,10 @@ class AttentionTile {
         set_visible(token, position, block);
       }
       if (fresh > seeing.end) fresh = seeing.end;
-      through(tokens.begin, block, {seeing.begin * group_, seeing.end * group_}, fresh * group_);
+      const Element* next = block + 1 < end                  ? stored(tokens.begin, block + 1, kv_head_)
+                            : tokens.end < args_.rows.tokens ? first_stored(tokens.end)
+                                                             : nullptr;
+      through(tokens.begin, block, next, {seeing.begin * group_, seeing.end * group_}, fresh * group_);
     }
     finish(tokens);
   }
@@ -331,7 +254,12 @@ class AttentionTile {
   void attend_one(std::int64_t token, std::int64_t block, float* out) {
     set_queries({token, token + 1});
     set_visible(0, args_.rows.positions[token], block);
-    through(token, block, {0, group_}, 0);
+    // The other heads of a block are likely to come next.
+    const Element* next = kv_head_ + 1 < layout_.num_key_value_heads ? stored(token, block, kv_head_ + 1)
+                          : block < args_.rows.positions[token] / kKvBlockPositions
+                              ? stored(token, block + 1, 0)
+                              : nullptr;
+    through(token, block, next, {0, group_}, 0);
     for (std::int64_t row = 0; row < group_; ++row, out += block_row_floats(layout_.head_dim)) {
       for (std::int64_t d = 0; d < layout_.head_dim; ++d) out[d] = tile_.sums[row * tile_.sum_stride + d];
       out[layout_.head_dim] = tile_.max[row];
@@ -363,19 +291,28 @@ class AttentionTile {
       tile_.row[token * group_ + member].visible = visible;
   }
 
-  void through(std::int64_t token, std::int64_t block, Items rows, std::int64_t fresh) {
+  /// Where the keys of a head in a block of the token's sequence begin.
+  const Element* stored(std::int64_t token, std::int64_t block, std::int64_t kv_head) const {
     const KvRows& kv = args_.rows;
-    const auto* elements =
-        reinterpret_cast<const Element*>(kv.sequences[kv.sequence[token]].blocks[kv.slot.kind][block]);
-    const HeadBlock<Element> stored = {elements + layout_.keys(kv.slot.index, kv_head_), kKvBlockPositions,
-                                       elements + layout_.values(kv.slot.index, kv_head_), layout_.head_dim};
-    if (rows.end - rows.begin >= kManyRows || layout_.head_dim % kLanes != 0)
+    return reinterpret_cast<const Element*>(kv.sequences[kv.sequence[token]].blocks[kv.slot.kind][block]) +
+           layout_.keys(kv.slot.index, kv_head);
+  }
+  const Element* first_stored(std::int64_t token) const {
+    return stored(token, visible_blocks(args_.rows.positions[token], args_.window).begin, kv_head_);
+  }
+
+  /// `next`: what is read after the block's keys and values, if that is known.
+  void through(std::int64_t token, std::int64_t block, const Element* next, Items rows, std::int64_t fresh) {
+    const Element* keys = stored(token, block, kv_head_);
+    const std::int64_t head_dim = layout_.head_dim, half = head_dim * kKvBlockPositions;
+    const HeadBlock<Element> head = {keys,     kKvBlockPositions, keys + half,
+                                     head_dim, 2 * half,          next == nullptr ? keys : next};
+    if (rows.end - rows.begin >= kManyRows || head_dim % kLanes != 0)
       attend_block(
-          args_,
-          as_floats(stored, {tile_.row[rows.begin].visible.begin, tile_.row[rows.end - 1].visible.end}),
+          args_, as_floats(head, {tile_.row[rows.begin].visible.begin, tile_.row[rows.end - 1].visible.end}),
           tile_, rows, fresh);
     else
-      attend_block(args_, stored, tile_, rows, fresh);
+      attend_block(args_, head, tile_, rows, fresh);
   }
 
   /// What is seen of a block, in floats.
@@ -392,8 +329,8 @@ class AttentionTile {
       for (std::int64_t d = 0; d < whole; d += kLanes) store(to + d, load_elements(from + d));
       for (std::int64_t d = whole; d < head_dim; ++d) F::decode(from[d], to + d);
     }
-    return {reinterpret_cast<const F32::Block*>(keys_), kKeyStride,
-            reinterpret_cast<const F32::Block*>(values_), tile_.sum_stride};
+    const auto* keys = reinterpret_cast<const F32::Block*>(keys_);
+    return {keys, kKeyStride, reinterpret_cast<const F32::Block*>(values_), tile_.sum_stride, 0, keys};
   }
 
   void finish(Items tokens) {
