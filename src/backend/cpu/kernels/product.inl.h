@@ -122,13 +122,28 @@ __attribute__((noinline)) void multiply_one(const ProductArgs& args, const TileU
   multiply_opened<Source, 1>(args, from, tile, token);
 }
 
+/// Whether it takes so little to take packed units apart that fewer than 2 * kOpenedTokens tokens do so on
+/// the way.
+template <class F>
+inline constexpr bool kFewFromPacked = kOpenedTokens > 0 && F::kProduct == ProductRule::kInteger32 &&
+                                       !PackedFormat<F>::kTabled && PackedFormat<F>::kBits != 5;
+
+/// As multiply_several(), of so few tokens.
+template <class F>
+__attribute__((noinline)) std::int64_t multiply_few(const ProductArgs& args, const TileUnits& units,
+                                                    std::int64_t tile) {
+  return multiply_tokens<Packed<F>, kOpenedTokens>(args, {units.units, nullptr, units.unit_bytes}, tile, 0);
+}
+
 template <class F>
 inline void product(const ProductArgs& args, Items tiles) {
   for (std::int64_t tile = tiles.begin; tile < tiles.end; ++tile) {
     const TileUnits units = packed_units<F>(args.weight.data + tile * args.weight.row_bytes, args.weight);
     std::int64_t token = 0;
+    if constexpr (kFewFromPacked<F>)
+      if (args.count < 2 * kOpenedTokens) token = multiply_few<F>(args, units, tile);
     if constexpr (kOpenedTokens > 0)
-      if (args.count > 1) token = multiply_several<Opened<F>>(args, units, tile);
+      if (args.count - token > 1) token = multiply_several<Opened<F>>(args, units, tile);
     for (; token < args.count; ++token) {
       if constexpr (PackedFormat<F>::kTabled) {
         multiply_one<Opened<F>>(args, units, tile, token);

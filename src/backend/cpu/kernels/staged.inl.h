@@ -35,7 +35,7 @@ class Stage {
  public:
   static constexpr std::int64_t kUnits = Source::kProduct == ProductRule::kInteger256 ? 1
                                          : is_float_rule(Source::kProduct)            ? 2
-                                                                                      : 8;
+                                                                                      : 4;
 
   /// Where units [first, first + kUnits), as far as the tile's `columns` go, lie opened.
   EIDER_ALWAYS_INLINE const std::byte* open(const TileUnits& from, std::int64_t first, std::int64_t columns) {
