@@ -17,9 +17,10 @@ bool is_finite(float value) {
 }
 
 bool all_finite(std::span<const float> values) {
-  bool finite = true;
-  for (const float value : values) finite &= is_finite(value);  // no early exit: the loop vectorises
-  return finite;
+  // The sign of the sum is set where all bits of the exponent are. No early exit: the loop vectorises.
+  std::uint32_t sums = 0;
+  for (const float value : values) sums |= (std::bit_cast<std::uint32_t>(value) & 0x7fffffffu) + 0x00800000u;
+  return sums >> 31 == 0;
 }
 
 std::int64_t rows_wanted(const Chunk& chunk) {

@@ -149,7 +149,8 @@ class HostExecutable final : public Executable {
       shares_.work(number, items, phase.piece, thread, [&](Items piece) { phase.run(state, piece, thread); });
       return;
     }
-    const auto [begin, end] = ThreadPool::share(items, phase.grain, thread, pool_.size());
+    const std::int64_t aligned = (phase.grain + 63) / 64;  // shares end where vectors do
+    const auto [begin, end] = ThreadPool::share(items, aligned, thread, pool_.size());
     if (begin < end) phase.run(state, {begin, end}, thread);
   }
 

@@ -19,7 +19,7 @@ namespace eider::host {
 struct Phase {
   /// Items of this step; every thread asks, and all get the same answer.
   std::function<std::int64_t(const StepState&)> items;
-  /// A thread's share begins at a multiple of this.
+  /// Items so few that sharing them costs more than it gains.
   std::int64_t grain = 1;
   std::function<void(const StepState&, Items, int thread)> run;
   /// items() reads what the phase before wrote.
