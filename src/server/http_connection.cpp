@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/asio/buffer.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/beast/http/error.hpp>
 #include <cctype>
@@ -174,18 +175,18 @@ void HttpConnection::read_more() {
   // A client that sends its next requests before this one is answered waits from here on.
   if (state_ == State::kAnswering && input_.size() >= kReadBytes) return;
   reading_ = true;
-  const auto room = input_.prepare(kReadBytes);
-  transport_->read_some(
-      {static_cast<char*>(room.data()), room.size()},
-      [self = shared_from_this()](error_code problem, std::size_t bytes) { self->on_read(problem, bytes); });
+  received_.resize(kReadBytes);
+  transport_->read_some(received_, [self = shared_from_this()](error_code problem, std::size_t bytes) {
+    self->on_read(problem, bytes);
+  });
 }
 
 void HttpConnection::on_read(error_code problem, std::size_t bytes) {
   reading_ = false;
   if (state_ == State::kClosed) return;
   if (problem) return close();
-  input_.commit(bytes);
-  if (state_ == State::kLingering) input_.consume(input_.size());
+  if (state_ != State::kLingering)
+    input_.commit(net::buffer_copy(input_.prepare(bytes), net::buffer(received_, bytes)));
   if (state_ == State::kIdle || state_ == State::kReading)
     parse();
   else

@@ -91,6 +91,7 @@ class HttpConnection final : public std::enable_shared_from_this<HttpConnection>
 
   boost::beast::flat_buffer input_;
   bool reading_ = false;  // a read is under way
+  std::string received_;  // what it writes to: `input_` may be parsed, and moves then, before it is done
   std::optional<Parser> parser_;
   bool head_checked_ = false;
   std::size_t claimed_bytes_ = 0;  // of the host's body_bytes

@@ -76,6 +76,25 @@ TEST_F(HttpConnectionTest, AnswersPipelinedRequestsInOrder) {
   EXPECT_NE(received.find("answer", received.find("answer") + 1), std::string::npos);
 }
 
+// A request that comes in pieces while the one before it is answered.
+TEST_F(HttpConnectionTest, PiecesOfPipelinedRequestsStayInOrder) {
+  std::string requests;
+  std::vector<std::string> expected;
+  for (const std::string body : {"abc", "defgh", "", "ijklmnopqrstuvwxyz"}) {
+    requests += with_length(body.size()) + body;
+    expected.push_back(body);
+  }
+  for (std::size_t bytes = 1; bytes < 80; ++bytes) {
+    MemoryClient client;
+    client.sends = requests;
+    client.read_bytes = bytes;
+    bodies_.clear();
+    connect(client)->close();
+    run();
+    EXPECT_EQ(bodies_, expected) << "in pieces of " << bytes;
+  }
+}
+
 TEST_F(HttpConnectionTest, RefusesLengthsThatCouldBeReadTwoWays) {
   for (const char* fields :
        {"content-length: 5\r\ntransfer-encoding: chunked\r\n",
