@@ -93,6 +93,11 @@ HttpRequest head_of(const http::request<GrowingBody>& message) {
   return head;
 }
 
+/// A timer that was set anew may still tell of its old time, where that was over already.
+bool is_over(const net::steady_timer& timer) {
+  return timer.expiry() <= std::chrono::steady_clock::now();
+}
+
 /// What would leave it to a reader's imagination where a request ends or whom it is for; null: nothing.
 const char* doubtful_framing(const HttpRequest& head, unsigned version) {
   const auto count = [&](std::string_view name) {
@@ -157,7 +162,7 @@ void HttpConnection::set_read_deadline(std::chrono::seconds timeout) {
   read_timer_.expires_after(timeout);
   read_timer_.async_wait([weak = weak_from_this()](error_code problem) {
     const auto self = weak.lock();
-    if (problem || !self || self->state_ == State::kAnswering) return;
+    if (problem || !self || !is_over(self->read_timer_) || self->state_ == State::kAnswering) return;
     if (self->state_ == State::kReading) return self->refuse(408, "the request did not come in time");
     self->close();
   });
@@ -166,7 +171,7 @@ void HttpConnection::set_read_deadline(std::chrono::seconds timeout) {
 void HttpConnection::set_write_deadline() {
   write_timer_.expires_after(host_->options.write_timeout);
   write_timer_.async_wait([weak = weak_from_this()](error_code problem) {
-    if (const auto self = weak.lock(); self && !problem) self->close();
+    if (const auto self = weak.lock(); self && !problem && is_over(self->write_timer_)) self->close();
   });
 }
 
@@ -198,7 +203,7 @@ void HttpConnection::parse() {
     state_ = State::kReading;
     head_checked_ = false;
     parser_.emplace();
-    parser_->eager(true);
+    parser_->eager(false);  // to stop behind the head: fields that a chunked body ends with are none of it
     parser_->header_limit(static_cast<std::uint32_t>(host_->options.max_header_bytes));
     parser_->body_limit(host_->options.max_body_bytes);
     set_read_deadline(host_->options.header_timeout);
@@ -230,6 +235,7 @@ bool HttpConnection::check_head() {
     respond_and_linger(std::move(*refusal));
     return false;
   }
+  parser_->eager(true);
   if (!parser_->is_done()) {
     set_read_deadline(host_->options.body_timeout);
     if (boost::beast::iequals(head_.header("expect"), "100-continue"))
@@ -385,7 +391,7 @@ void HttpConnection::on_written(error_code problem, std::size_t bytes) {
     output_.pop_front();
   }
   if (!output_.empty()) return write_next();
-  write_timer_.cancel();
+  write_timer_.expires_at(std::chrono::steady_clock::time_point::max());
   if (answer_ended_) finish_answer();
 }
 

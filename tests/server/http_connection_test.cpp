@@ -106,6 +106,18 @@ TEST_F(HttpConnectionTest, RefusesLengthsThatCouldBeReadTwoWays) {
   EXPECT_TRUE(bodies_.empty());
 }
 
+// Else who may ask would depend on how the bytes are cut.
+TEST_F(HttpConnectionTest, FieldsBehindABodyAreNoHead) {
+  std::string key = "none";
+  host_.service.admit = [&key](const HttpRequest& head) -> std::optional<HttpResponse> {
+    key = head.header("x-api-key");
+    return std::nullopt;
+  };
+  received(kHead + "transfer-encoding: chunked\r\n\r\n1\r\na\r\n0\r\nx-api-key: k\r\n\r\n");
+  EXPECT_EQ(key, "");
+  EXPECT_EQ(bodies_, (std::vector<std::string>{"a"}));
+}
+
 TEST_F(HttpConnectionTest, AnAnnouncedBodyCostsNothing) {
   MemoryClient client;
   client.sends = with_length(host_.options.max_body_bytes);
