@@ -191,32 +191,33 @@ TEST(Attention, SequencesDoNotMeet) {
   EXPECT_EQ(together, apart);
 }
 
-// Rows of several sequences of several blocks in each step, fewer than a split step may have.
+// Runs of two sequences, of several blocks, in each step: so few rows that blocks may be shared out.
 TEST(Attention, SplitStepsOfSeveralSequences) {
-  constexpr std::int64_t kTokens = 600, kDim = 32;
+  constexpr std::int64_t kTokens = 640, kDim = 32;
   RandomFloats random(10);
   const std::vector<float> q = random.normal(kTokens * 3 * kDim), k = random.normal(kTokens * kDim),
                            v = random.normal(kTokens * kDim);
-  for (const std::int64_t window : {0, 140}) {
-    TestPlan test;
-    const KvSlot slot = test.recorder.kv_slot(test.recorder.kv_kind({"kind", 0, 1, kDim, window}));
-    test.recorder.store_kv(test.input(k, kDim), test.input(v, kDim), slot);
-    const ValueId out = test.recorder.attention(test.input(q, 3 * kDim), slot, 3, 0.2f);
-    const Plan plan = test.finish(out);
-    RowPlaces places;  // three rows of sequence 0 for one of sequence 1
-    std::int32_t length[2] = {};
-    for (std::int64_t row = 0; row < kTokens; ++row) {
-      const std::int32_t sequence = row % 4 == 3;
-      places.sequence.push_back(sequence);
-      places.positions.push_back(length[sequence]++);
+  for (const std::int64_t window : {0, 140})
+    for (const std::int64_t step : {4, 8, 16}) {
+      TestPlan test;
+      const KvSlot slot = test.recorder.kv_slot(test.recorder.kv_kind({"kind", 0, 1, kDim, window}));
+      test.recorder.store_kv(test.input(k, kDim), test.input(v, kDim), slot);
+      const ValueId out = test.recorder.attention(test.input(q, 3 * kDim), slot, 3, 0.2f);
+      const Plan plan = test.finish(out);
+      RowPlaces places;  // all rows of a step but the last are of sequence 0
+      std::int32_t length[2] = {};
+      for (std::int64_t row = 0; row < kTokens; ++row) {
+        const std::int32_t sequence = row % step == step - 1;
+        places.sequence.push_back(sequence);
+        places.positions.push_back(length[sequence]++);
+      }
+      const std::vector<std::int64_t> steps(static_cast<std::size_t>(kTokens / step), step);
+      const auto expected = run_plan(plan, places, {.threads = 1});
+      for (const std::string& backend : other_backends())
+        for (const int threads : {2, 3, 4})
+          EXPECT_TRUE(same_values(plan, expected, run_plan(plan, places, {threads, backend, steps})))
+              << backend << ", " << threads << " threads, window " << window << ", steps of " << step;
     }
-    const std::vector<std::int64_t> fours(kTokens / 4, 4);
-    const auto expected = run_plan(plan, places, {.threads = 1});
-    for (const std::string& backend : other_backends())
-      for (const int threads : {2, 3, 4})
-        EXPECT_TRUE(same_values(plan, expected, run_plan(plan, places, {threads, backend, fours})))
-            << backend << ", " << threads << " threads, window " << window;
-  }
 }
 
 }  // namespace

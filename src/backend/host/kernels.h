@@ -136,9 +136,21 @@ EIDER_ALWAYS_INLINE Items visible_blocks(std::int64_t position, std::int64_t win
   return {first / kKvBlockPositions, position / kKvBlockPositions + 1};
 }
 
-/// Attention: items are KV heads * tiles of tile_tokens tokens. Where those are too few for the threads, the
-/// same in two steps: each block by itself, items being the KV heads of the visible blocks of each token in
-/// turn; then the merge, items being tokens * heads.
+/// The end of the run of one sequence's tokens that begins at `begin`, at most `end`.
+EIDER_ALWAYS_INLINE std::int64_t run_end(const std::int32_t* sequence, std::int64_t begin, std::int64_t end) {
+  std::int64_t at = begin + 1;
+  while (at < end && sequence[at] == sequence[begin]) ++at;
+  return at;
+}
+/// The blocks that any token of a run [begin, end) sees.
+EIDER_ALWAYS_INLINE Items run_visible_blocks(const std::int32_t* positions, std::int64_t begin,
+                                             std::int64_t end, std::int64_t window) {
+  return {visible_blocks(positions[begin], window).begin, visible_blocks(positions[end - 1], window).end};
+}
+
+/// Attention: items are KV heads * tiles of tile_tokens tokens. Where those do not share out well over the
+/// threads, the same in two steps: each block by itself, items being the KV heads of the visible blocks of
+/// each run of at most kQueryTile tokens in turn; then the merge, items being tokens * heads.
 struct AttentionArgs {
   KvRows rows;
   std::int64_t tile_tokens;  // at most kQueryTile

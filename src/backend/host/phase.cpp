@@ -16,15 +16,12 @@ KvRows kv_rows(const StepState& state, KvSlot slot, const KvBlockLayout& layout)
       state.positions.data(), state.sequence.data(), state.sequences.data(), state.tokens(), slot, layout};
 }
 
-/// How the attention of a step is shared out: tiles of tokens for each KV head, or blocks where a few tokens
-/// would leave threads without work.
+/// How the attention of a step is shared out: tiles of tokens for each KV head, or single blocks of each run
+/// of a sequence's tokens.
 struct AttentionShares {
   std::int64_t kv_heads, window;
   int threads;
   std::int64_t most_blocks;  // that a split step has room for
-
-  /// For each thread, so that it does not matter if they take unequal time.
-  static constexpr std::int64_t kManyItems = 8;
 
   /// Tokens of a tile: fewer where the step is so small that threads would be without items.
   std::int64_t tile_tokens(std::int64_t tokens) const {
@@ -45,22 +42,36 @@ struct AttentionShares {
     }
     return count;
   }
-  /// Whether all tokens see as many blocks.
-  bool see_alike(const StepState& state) const {
-    const auto seen = [&](std::int32_t position) {
-      const Items visible = visible_blocks(position, window);
-      return visible.end - visible.begin;
-    };
-    return std::ranges::all_of(state.positions, [&](std::int32_t position) {
-      return seen(position) == seen(state.positions.front());
-    });
+  /// Blocks that the runs in tokens [begin, end) see.
+  std::int64_t run_blocks(const StepState& state, std::int64_t begin, std::int64_t end) const {
+    std::int64_t count = 0;
+    while (begin < end) {
+      const std::int64_t next = run_end(state.sequence.data(), begin, end);
+      const Items seen = run_visible_blocks(state.positions.data(), begin, next, window);
+      count += seen.end - seen.begin;
+      begin = next;
+    }
+    return count;
   }
+  std::int64_t run_blocks(const StepState& state) const { return run_blocks(state, 0, state.tokens()); }
+
+  /// Whether blocks share out so much better that it is worth another barrier: where tiles are few and of
+  /// unequal work, or cut runs that would read their blocks together.
   bool split(const StepState& state) const {
-    const std::int64_t items = state.tokens() * kv_heads;
-    if (state.tokens() > kSplitTokens || items >= kManyItems * threads) return false;
-    if (items % threads == 0 && see_alike(state)) return false;
+    if (state.tokens() > kQueryTile) return false;
     const std::int64_t count = blocks(state);
-    return count > state.tokens() && count <= most_blocks;  // a single block each is not worth the barrier
+    if (count == state.tokens() || count > most_blocks) return false;
+    const std::int64_t tile = tile_tokens(state.tokens());
+    std::int64_t read = 0, greatest = 0;
+    for (std::int64_t begin = 0; begin < state.tokens(); begin += tile) {
+      const std::int64_t seen = run_blocks(state, begin, std::min(begin + tile, state.tokens()));
+      read += seen;
+      greatest = std::max(greatest, seen);
+    }
+    const std::int64_t items = kv_heads * tiles(state.tokens());
+    const bool even = items % threads == 0 && greatest * tiles(state.tokens()) == read;
+    const std::int64_t wait = even ? 0 : greatest * (threads - 1);
+    return 4 * (kv_heads * read + wait) > 5 * kv_heads * run_blocks(state);
   }
 };
 
@@ -270,7 +281,7 @@ Status PhaseBuilder::lower(const AttentionOp& op) {
   if (!may_split) return {};
   add(
       [=](const StepState& state) {
-        return shares.split(state) ? shares.kv_heads * shares.blocks(state) : 0;
+        return shares.split(state) ? shares.kv_heads * shares.run_blocks(state) : 0;
       },
       kernels_.attention_blocks[kv_type]);
   add([=, heads = op.num_attention_heads](

@@ -146,7 +146,8 @@ std::int64_t split_blocks(const KvKind& kind, const CompileOptions& options) {
   std::int64_t blocks = (options.max_positions + kKvBlockPositions - 1) / kKvBlockPositions;
   if (kind.window > 0)
     blocks = std::min(blocks, (kind.window + 2 * kKvBlockPositions - 2) / kKvBlockPositions);
-  return blocks * std::min(options.max_tokens, kSplitTokens);
+  constexpr std::int64_t kTokens = 4;
+  return blocks * std::min(options.max_tokens, kTokens);
 }
 
 std::int64_t units_per_group(Format format, std::int64_t moe_intermediate_size) {

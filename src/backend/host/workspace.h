@@ -50,9 +50,8 @@ OpWorkspace op_workspace(const Plan& plan, const Op& op, const CompileOptions& o
 /// Groups of units of an expert's down product (docs/NUMERICS.md, Mixture of experts).
 std::int64_t moe_down_groups(Format format, std::int64_t moe_intermediate_size);
 
-/// Most tokens of a step whose attention is split over blocks.
-inline constexpr std::int64_t kSplitTokens = 4;
-/// KV blocks of split tokens that a step has room for.
+/// KV blocks that a step has room for whose attention is split over blocks, counted for each token: those of
+/// 4 tokens at the end of the context, or of more before.
 std::int64_t split_blocks(const KvKind& kind, const CompileOptions& options);
 
 /// Units of an expert's down product that are added before the expert's weight is applied: 1 or 2.

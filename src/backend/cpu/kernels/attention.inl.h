@@ -21,22 +21,28 @@ struct HeadBlock {
   const Element* next;    // what is likely to be read after that
 };
 
-/// As prefetch() of `count` elements from `at` on, in a block that another one follows elsewhere.
-template <bool wanted, std::int64_t count, class Element>
-EIDER_ALWAYS_INLINE void prefetch_block(const HeadBlock<Element>& block, const Element* at) {
+/// As prefetch() of `count` elements from `at` on, in a block that another one follows elsewhere. Rows of
+/// keys and values divide how far ahead is asked, so that none lies in both.
+template <class Element>
+EIDER_ALWAYS_INLINE void prefetch_row(const HeadBlock<Element>& block, const Element* at,
+                                      std::int64_t count) {
   constexpr std::int64_t kAhead = 4096 / sizeof(Element), kFarAhead = 16384 / sizeof(Element);
-  if constexpr (wanted) {
-    const auto line = [&](std::int64_t offset) __attribute__((always_inline)) {
-      return offset < block.elements ? block.keys + offset : block.next + (offset - block.elements);
-    };
-    const std::int64_t first = at - block.keys;
-    unroll<(count * sizeof(Element) + 63) / 64>([&](auto i) __attribute__((always_inline)) {
-      const std::int64_t offset = first + i * static_cast<std::int64_t>(64 / sizeof(Element));
-      __builtin_prefetch(line(offset + kAhead), 0, 3);
-      __builtin_prefetch(line(offset + kFarAhead), 0, 2);
-    });
+  constexpr std::int64_t kLine = 64 / sizeof(Element);
+  const auto ahead = [&](std::int64_t distance) __attribute__((always_inline)) {
+    const std::int64_t offset = at - block.keys + distance;
+    return offset < block.elements ? block.keys + offset : block.next + (offset - block.elements);
+  };
+  const Element *near = ahead(kAhead), *far = ahead(kFarAhead);
+  for (std::int64_t i = 0; i < count; i += kLine) {
+    __builtin_prefetch(near + i, 0, 3);
+    __builtin_prefetch(far + i, 0, 2);
   }
 }
+
+/// Whether a register tile may read keys and values where they are stored: those of many rows read a block
+/// that was converted to floats before.
+template <int rows, class Element>
+inline constexpr bool kFromMemory = rows < kQueryRows || !std::is_same_v<Element, F32::Block>;
 
 /// body(first vector, integral constant vectors) over [begin, end) in pieces of at most `most` vectors.
 template <int most, class Body>
@@ -87,7 +93,7 @@ void dot_keys(const QueryRow* row, const HeadBlock<Element>& block, std::int64_t
     });
     for (std::int64_t d = begin; d < end; ++d) {
       const Element* keys = block.keys + d * block.key_stride + first_key;
-      prefetch_block<(rows < kQueryRows), vectors * kLanes>(block, keys);
+      if constexpr (kFromMemory<rows, Element>) prefetch_row(block, keys, vectors * kLanes);
       Floats key[vectors];
       unroll<vectors>([&](auto v)
                           __attribute__((always_inline)) { key[v] = load_elements(keys + v * kLanes); });
@@ -133,7 +139,8 @@ void sum_values(const AttentionRows& tile, std::int64_t first_row, std::int64_t 
     for (std::int64_t i = row[r].visible.begin; i < end; ++i) add(r, i);
   });
   for (std::int64_t i = common; i < common_end; ++i) {
-    prefetch_block<(rows < kQueryRows), vectors * kLanes>(block, values + i * value_stride);
+    if constexpr (kFromMemory<rows, Element>)
+      prefetch_row(block, values + i * value_stride, vectors * kLanes);
     Floats value[vectors];
     unroll<vectors>([&](auto v) __attribute__((always_inline)) {
       value[v] = load_elements(values + i * value_stride + v * kLanes);
@@ -250,20 +257,36 @@ class AttentionTile {
     finish(tokens);
   }
 
-  /// One block of one token, by itself: block_row_floats() of each row of the group.
-  void attend_one(std::int64_t token, std::int64_t block, float* out) {
-    set_queries({token, token + 1});
-    set_visible(0, args_.rows.positions[token], block);
+  /// One block of a run's tokens, by itself: block_row_floats() of each row of the group of each token that
+  /// sees it. first_block: where the results of the run's first token begin.
+  void attend_alone(Items tokens, std::int64_t block, float* first_block) {
+    set_queries(tokens);
+    const std::int64_t count = tokens.end - tokens.begin;
+    const std::int64_t row_floats = block_row_floats(layout_.head_dim);
+    Items seeing = {count, 0};
+    for (std::int64_t token = 0; token < count; ++token) {
+      if (!sees(tokens.begin + token, block)) continue;
+      if (token < seeing.begin) seeing.begin = token;
+      seeing.end = token + 1;
+      set_visible(token, args_.rows.positions[tokens.begin + token], block);
+    }
     // The other heads of a block are likely to come next.
-    const Element* next = kv_head_ + 1 < layout_.num_key_value_heads ? stored(token, block, kv_head_ + 1)
-                          : block < args_.rows.positions[token] / kKvBlockPositions
-                              ? stored(token, block + 1, 0)
-                              : nullptr;
-    through(token, block, next, {0, group_}, 0);
-    for (std::int64_t row = 0; row < group_; ++row, out += block_row_floats(layout_.head_dim)) {
-      for (std::int64_t d = 0; d < layout_.head_dim; ++d) out[d] = tile_.sums[row * tile_.sum_stride + d];
-      out[layout_.head_dim] = tile_.max[row];
-      out[layout_.head_dim + 1] = tile_.denominator[row];
+    const Element* next = kv_head_ + 1 < layout_.num_key_value_heads
+                              ? stored(tokens.begin, block, kv_head_ + 1)
+                          : sees(tokens.end - 1, block + 1) ? stored(tokens.begin, block + 1, 0)
+                                                            : nullptr;
+    through(tokens.begin, block, next, {seeing.begin * group_, seeing.end * group_}, seeing.begin * group_);
+    for (std::int64_t token = 0; token < count; ++token) {
+      const Items blocks = visible_blocks(args_.rows.positions[tokens.begin + token], args_.window);
+      if (token >= seeing.begin && token < seeing.end) {
+        float* out = first_block + ((block - blocks.begin) * args_.heads + kv_head_ * group_) * row_floats;
+        for (std::int64_t row = token * group_; row < (token + 1) * group_; ++row, out += row_floats) {
+          for (std::int64_t d = 0; d < layout_.head_dim; ++d) out[d] = tile_.sums[row * tile_.sum_stride + d];
+          out[layout_.head_dim] = tile_.max[row];
+          out[layout_.head_dim + 1] = tile_.denominator[row];
+        }
+      }
+      first_block += (blocks.end - blocks.begin) * args_.heads * row_floats;
     }
   }
 
@@ -272,8 +295,12 @@ class AttentionTile {
   /// lies in all sets of the cache.
   static constexpr std::int64_t kKeyStride = kKvBlockPositions + 16;
   /// Rows that make it worth to convert a block beforehand.
-  static constexpr std::int64_t kManyRows = 2 * kQueryRows + 1;
+  static constexpr std::int64_t kManyRows = kQueryRows + 1;
 
+  bool sees(std::int64_t token, std::int64_t block) const {
+    const Items blocks = visible_blocks(args_.rows.positions[token], args_.window);
+    return block >= blocks.begin && block < blocks.end;
+  }
   std::int64_t head_of(std::int64_t row) const { return kv_head_ * group_ + row % group_; }
 
   void set_queries(Items tokens) {
@@ -319,12 +346,15 @@ class AttentionTile {
   HeadBlock<F32::Block> as_floats(const HeadBlock<Element>& block, Items seen) {
     const std::int64_t head_dim = layout_.head_dim;
     const std::int64_t first = seen.begin / kLanes * kLanes;
-    for (std::int64_t d = 0; d < head_dim; ++d)
+    for (std::int64_t d = 0; d < head_dim; ++d) {
+      prefetch_row(block, block.keys + d * block.key_stride + first, seen.end - first);
       for (std::int64_t i = first; i < seen.end; i += kLanes)
         store(keys_ + d * kKeyStride + i, load_elements(block.keys + d * block.key_stride + i));
+    }
     const std::int64_t whole = head_dim / kLanes * kLanes;
     for (std::int64_t i = seen.begin; i < seen.end; ++i) {
       const Element* from = block.values + i * block.value_stride;
+      prefetch_row(block, from, head_dim);
       float* to = values_ + i * tile_.sum_stride;
       for (std::int64_t d = 0; d < whole; d += kLanes) store(to + d, load_elements(from + d));
       for (std::int64_t d = whole; d < head_dim; ++d) F::decode(from[d], to + d);
@@ -361,29 +391,34 @@ inline void attention(const AttentionArgs& args, Items items) {
     std::int64_t token = (i % 2 == 0 ? i / 2 : tiles - 1 - i / 2) * args.tile_tokens;
     const std::int64_t end = rows.tokens - token < args.tile_tokens ? rows.tokens : token + args.tile_tokens;
     while (token < end) {
-      std::int64_t run_end = token + 1;
-      while (run_end < end && rows.sequence[run_end] == rows.sequence[token]) ++run_end;
-      tile.attend({token, run_end});
-      token = run_end;
+      const std::int64_t next = run_end(rows.sequence, token, end);
+      tile.attend({token, next});
+      token = next;
     }
   }
 }
 
 template <class F>
 inline void attention_blocks(const AttentionArgs& args, Items items) {
-  const std::int64_t kv_heads = args.rows.layout.num_key_value_heads;
-  const std::int64_t row_floats = block_row_floats(args.rows.layout.head_dim);
-  std::int64_t first_item = 0;  // of the token
-  for (std::int64_t token = 0; token < args.rows.tokens; ++token) {
-    const Items blocks = visible_blocks(args.rows.positions[token], args.window);
-    const std::int64_t token_items = (blocks.end - blocks.begin) * kv_heads;
+  const KvRows& rows = args.rows;
+  const std::int64_t kv_heads = rows.layout.num_key_value_heads;
+  const std::int64_t token_floats = args.heads * block_row_floats(rows.layout.head_dim);  // of a block
+  std::int64_t first_item = 0;                                                            // of the run
+  float* first_block = args.blocks;  // of the run's first token
+  for (Items run = {0, 0}; run.begin < rows.tokens; run.begin = run.end) {
+    run.end = run_end(rows.sequence, run.begin, rows.tokens);
+    const Items seen = run_visible_blocks(rows.positions, run.begin, run.end, args.window);
+    const std::int64_t run_items = (seen.end - seen.begin) * kv_heads;
     const std::int64_t begin = items.begin > first_item ? items.begin : first_item;
-    const std::int64_t end = items.end < first_item + token_items ? items.end : first_item + token_items;
+    const std::int64_t end = items.end < first_item + run_items ? items.end : first_item + run_items;
     for (std::int64_t item = begin; item < end; ++item)
-      AttentionTile<F>(args, item % kv_heads)
-          .attend_one(token, blocks.begin + (item - first_item) / kv_heads,
-                      args.blocks + item * (args.heads / kv_heads) * row_floats);
-    first_item += token_items;
+      AttentionTile<F>(args, (item - first_item) % kv_heads)
+          .attend_alone(run, seen.begin + (item - first_item) / kv_heads, first_block);
+    first_item += run_items;
+    for (std::int64_t token = run.begin; token < run.end; ++token) {
+      const Items blocks = visible_blocks(rows.positions[token], args.window);
+      first_block += (blocks.end - blocks.begin) * token_floats;
+    }
   }
 }
 
