@@ -202,6 +202,7 @@ void HttpConnection::parse() {
   if (state_ == State::kIdle) {
     state_ = State::kReading;
     head_checked_ = false;
+    head_bytes_ = 0;
     parser_.emplace();
     parser_->eager(false);  // to stop behind the head: fields that a chunked body ends with are none of it
     parser_->header_limit(static_cast<std::uint32_t>(host_->options.max_header_bytes));
@@ -212,6 +213,7 @@ void HttpConnection::parse() {
   while (input_.size() > 0 && !parser_->is_done() && !problem) {
     const std::size_t used = parser_->put(input_.data(), problem);
     input_.consume(used);
+    if (!head_checked_ && is_head_too_long(used)) return refuse_unparsed(http::error::header_limit);
     if (parser_->is_header_done() && !head_checked_ && !check_head()) return;
     if (problem && problem != http::error::need_more) return refuse_unparsed(problem);
     if (!claim_body()) return refuse(503, "other requests' bodies leave no memory for this one's: try again");
@@ -219,6 +221,14 @@ void HttpConnection::parse() {
   }
   if (parser_->is_done()) return take_request();
   read_more();
+}
+
+/// Counts what the parser took of a head. Its own limit is of what it has at a time, not of lines that come
+/// one by one.
+bool HttpConnection::is_head_too_long(std::size_t used) {
+  head_bytes_ += used;
+  const std::size_t begun = parser_->is_header_done() ? 0 : input_.size();
+  return head_bytes_ + begun > host_->options.max_header_bytes;
 }
 
 /// Looks at a head that has just become whole; false where the request was refused.

@@ -65,6 +65,7 @@ class HttpConnection final : public std::enable_shared_from_this<HttpConnection>
   void read_more();
   void on_read(boost::system::error_code problem, std::size_t bytes);
   void parse();
+  bool is_head_too_long(std::size_t used);
   bool check_head();
   bool claim_body();
   void release_body();
@@ -94,6 +95,7 @@ class HttpConnection final : public std::enable_shared_from_this<HttpConnection>
   std::string received_;  // what it writes to: `input_` may be parsed, and moves then, before it is done
   std::optional<Parser> parser_;
   bool head_checked_ = false;
+  std::size_t head_bytes_ = 0;     // of the head so far
   std::size_t claimed_bytes_ = 0;  // of the host's body_bytes
 
   std::uint64_t serial_ = 0;  // of the request under way

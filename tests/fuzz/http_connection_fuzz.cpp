@@ -31,7 +31,8 @@ void check_framing(const HttpRequest& request) {
   const std::size_t lengths = count(request, "content-length"), codings = count(request, "transfer-encoding");
   EIDER_CHECK(lengths + codings <= 1);
   EIDER_CHECK(request.body.size() <= kMostBody);
-  if (lengths == 1) EIDER_CHECK(request.header("content-length") == std::to_string(request.body.size()));
+  if (lengths == 1)
+    EIDER_CHECK(std::stoull(std::string(request.header("content-length"))) == request.body.size());
   if (lengths + codings == 0) EIDER_CHECK(request.body.empty());
 }
 

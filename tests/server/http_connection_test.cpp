@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <boost/asio/io_context.hpp>
+#include <deque>
 
 #include "tests/server/memory_transport.h"
 
@@ -32,35 +33,31 @@ class HttpConnectionTest : public testing::Test {
   }
   ~HttpConnectionTest() override {
     for (const auto& connection : connections_) connection->close();
-    context_.poll();
+    unanswered_.clear();
+    run();
   }
 
-  /// A connection whose client sends that and waits, as far as it gets.
-  std::shared_ptr<HttpConnection> connect(MemoryClient& client) {
+  /// A client that sends that, in pieces of a size, and waits; as far as it gets.
+  MemoryClient& connect(const std::string& sends, std::size_t read_bytes = SIZE_MAX) {
+    MemoryClient& client = clients_.emplace_back();
+    client.sends = sends;
+    client.read_bytes = read_bytes;
     connections_.push_back(std::make_shared<HttpConnection>(
         std::make_unique<MemoryTransport>(context_.get_executor(), client), host_, [] {}));
     connections_.back()->start();
     run();
-    return connections_.back();
+    return client;
   }
   void run() {
     context_.restart();
     context_.poll();
   }
-  /// What a client that sends `bytes` gets.
-  std::string received(const std::string& bytes) {
-    MemoryClient client;
-    client.sends = bytes;
-    connect(client)->close();
-    run();
-    return client.received;
-  }
-
   boost::asio::io_context context_{1};
   ConnectionHost host_;
   bool answers_ = true;
   std::vector<std::string> bodies_;
   std::vector<std::shared_ptr<HttpReply>> unanswered_;
+  std::deque<MemoryClient> clients_;
   std::vector<std::shared_ptr<HttpConnection>> connections_;
 };
 
@@ -71,7 +68,7 @@ std::string with_length(std::size_t length) {
 }
 
 TEST_F(HttpConnectionTest, AnswersPipelinedRequestsInOrder) {
-  const std::string received = this->received(with_length(3) + "abc" + with_length(2) + "de");
+  const std::string received = connect(with_length(3) + "abc" + with_length(2) + "de").received;
   EXPECT_EQ(bodies_, (std::vector<std::string>{"abc", "de"}));
   EXPECT_NE(received.find("answer", received.find("answer") + 1), std::string::npos);
 }
@@ -85,12 +82,8 @@ TEST_F(HttpConnectionTest, PiecesOfPipelinedRequestsStayInOrder) {
     expected.push_back(body);
   }
   for (std::size_t bytes = 1; bytes < 80; ++bytes) {
-    MemoryClient client;
-    client.sends = requests;
-    client.read_bytes = bytes;
     bodies_.clear();
-    connect(client)->close();
-    run();
+    connect(requests, bytes);
     EXPECT_EQ(bodies_, expected) << "in pieces of " << bytes;
   }
 }
@@ -102,8 +95,18 @@ TEST_F(HttpConnectionTest, RefusesLengthsThatCouldBeReadTwoWays) {
         "content-length: 5\r\ncontent-length: 5\r\n", "transfer-encoding:\r\ntransfer-encoding: chunked\r\n",
         "transfer-encoding:\r\ncontent-length: 5\r\n", "transfer-encoding: gzip, chunked\r\n",
         "content-length: +5\r\n", "content-length: 5, 5\r\n", "host: other\r\ncontent-length: 5\r\n"})
-    EXPECT_TRUE(received(kHead + fields + "\r\nabcde").starts_with("HTTP/1.1 400 ")) << fields;
+    EXPECT_TRUE(connect(kHead + fields + "\r\nabcde").received.starts_with("HTTP/1.1 400 ")) << fields;
   EXPECT_TRUE(bodies_.empty());
+}
+
+// Also where it comes line by line.
+TEST_F(HttpConnectionTest, AHeadIsBounded) {
+  const std::string line = "x: y\r\n";
+  std::string head = "GET /12345678 HTTP/1.1\r\n";
+  ASSERT_EQ(head.size(), 4 * line.size());
+  for (int i = 0; i < 10'000; ++i) head += line;
+  for (const std::size_t bytes : {std::size_t{1}, line.size(), std::size_t{1000}, SIZE_MAX})
+    EXPECT_TRUE(connect(head, bytes).received.starts_with("HTTP/1.1 431 ")) << "in pieces of " << bytes;
 }
 
 // Else who may ask would depend on how the bytes are cut.
@@ -113,39 +116,32 @@ TEST_F(HttpConnectionTest, FieldsBehindABodyAreNoHead) {
     key = head.header("x-api-key");
     return std::nullopt;
   };
-  received(kHead + "transfer-encoding: chunked\r\n\r\n1\r\na\r\n0\r\nx-api-key: k\r\n\r\n");
+  connect(kHead + "transfer-encoding: chunked\r\n\r\n1\r\na\r\n0\r\nx-api-key: k\r\n\r\n");
   EXPECT_EQ(key, "");
   EXPECT_EQ(bodies_, (std::vector<std::string>{"a"}));
 }
 
 TEST_F(HttpConnectionTest, AnAnnouncedBodyCostsNothing) {
-  MemoryClient client;
-  client.sends = with_length(host_.options.max_body_bytes);
-  connect(client);
+  connect(with_length(host_.options.max_body_bytes));
   EXPECT_LT(host_.body_bytes, 100u);
 }
 
 TEST_F(HttpConnectionTest, BodiesTogetherAreBounded) {
   host_.options.max_bodies_bytes = 700'000;  // strings have room for up to twice what is in them
   answers_ = false;
-  MemoryClient first, second, small, third;
-  first.sends = with_length(300'000) + std::string(300'000, 'a');
-  const auto answering = connect(first);
+  connect(with_length(300'000) + std::string(300'000, 'a'));
   ASSERT_EQ(unanswered_.size(), 1u);  // its body is still in use
   EXPECT_GE(host_.body_bytes, 300'000u);
-  second.sends = with_length(300'000) + std::string(250'000, 'b');
-  connect(second);
+  const MemoryClient& second = connect(with_length(300'000) + std::string(250'000, 'b'));
   EXPECT_TRUE(second.received.starts_with("HTTP/1.1 503 ")) << second.received;
-  small.sends = with_length(1000) + std::string(1000, 'c');
-  connect(small);
+  connect(with_length(1000) + std::string(1000, 'c'));
   EXPECT_EQ(unanswered_.size(), 2u);
 
   unanswered_[0]->send({200, "text/plain", "", {}});
   run();
   EXPECT_LT(host_.body_bytes, 10'000u);
-  third.sends =
-      kHead + "transfer-encoding: chunked\r\n\r\n493e0\r\n" + std::string(300'000, 'd') + "\r\n0\r\n\r\n";
-  connect(third);
+  connect(kHead + "transfer-encoding: chunked\r\n\r\n493e0\r\n" + std::string(300'000, 'd') +
+          "\r\n0\r\n\r\n");
   EXPECT_EQ(bodies_.back(), std::string(300'000, 'd'));
 }
 
