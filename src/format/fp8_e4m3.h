@@ -25,6 +25,9 @@ struct FP8_E4M3 {
   static_assert(sizeof(Block) == 1);
 
   static constexpr EIDER_ALWAYS_INLINE bool is_nan(std::uint8_t code) { return (code & 0x7f) == 0x7f; }
+  static constexpr EIDER_ALWAYS_INLINE bool is_subnormal(std::uint8_t code) {
+    return (code & 0x78) == 0 && (code & 0x07) != 0;
+  }
 
   /// The value times 2^-120: moving the bits is all that it takes. Of codes that are not NaN.
   static EIDER_ALWAYS_INLINE float small_value(Block block) {

@@ -78,6 +78,21 @@ TEST(Fp8Packing, HoldsEveryWeightAndZerosAroundThem) {
     }
 }
 
+TEST(Fp8Packing, TellsGroupsWithSubnormals) {
+  constexpr std::int64_t kRows = 32, kColumns = 96;
+  // +-2^-6, the least code that is normal, and zeros; two subnormals.
+  std::vector<std::byte> codes(kRows * kColumns, std::byte{0x08});
+  for (std::size_t i = 0; i < codes.size(); i += 3) codes[i] = std::byte{i % 2 == 0 ? 0x88u : 0x80u};
+  codes[31 * kColumns + 32 + 5] = std::byte{0x07};  // unit 1, group 1
+  codes[64 + 31] = std::byte{0x81};                 // unit 2, group 7
+  const host::Matrix matrix{codes.data(), kColumns, kRows, kColumns, {}};
+  const std::vector<std::byte> packed = packed_tile(matrix, 0, Fp8Form::kFp8);
+  const std::byte* units = packed.data() + Fp8Layout(kColumns, matrix.scales).units;
+  EXPECT_EQ(units[-1], std::byte{0});
+  EXPECT_EQ(units[-2], std::byte{1 << 1});
+  EXPECT_EQ(units[-3], std::byte{1 << 7});
+}
+
 // 768 columns for 6, 12 or 24 workers: scales of 128 columns are cut to 64 or 32, and a worker's tile is a
 // part of the whole one.
 TEST(Fp8Packing, SlicesArePartsOfTheWhole) {

@@ -10,7 +10,7 @@ namespace {
 
 /// Of the layout in packed.h. Another layout needs another number, or files of prepared weights would be
 /// misread (packed_layout_test.cpp knows the bytes).
-constexpr std::uint32_t kPackingVersion = 3;
+constexpr std::uint32_t kPackingVersion = 4;
 /// Added where FP8 is packed as fp9.
 constexpr std::uint32_t kFp9Packing = 1000;
 

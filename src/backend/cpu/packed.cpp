@@ -160,6 +160,14 @@ constexpr std::array<std::uint8_t, 256> kFp9Magnitudes = [] {
   return magnitudes;
 }();
 
+/// Bit g: whether group g has a subnormal code.
+std::byte subnormal_groups(const FP8_E4M3::Block (&codes)[kStripColumns]) {
+  unsigned groups = 0;
+  for (int column = 0; column < kStripColumns; ++column)
+    groups |= static_cast<unsigned>(FP8_E4M3::is_subnormal(codes[column].code)) << column / 4;
+  return std::byte(groups);
+}
+
 void put_fp9(const FP8_E4M3::Block (&codes)[kStripColumns], std::int64_t row, std::byte* unit) {
   std::uint32_t signs = 0;
   FP8_E4M3::Block magnitudes[kStripColumns];
@@ -185,7 +193,9 @@ void pack_fp8(const host::Matrix& stored, std::int64_t tile, Fp8Form form, std::
       FP8_E4M3::Block codes[kStripColumns] = {};
       std::memcpy(codes, from + column,
                   static_cast<std::size_t>(std::min(kStripColumns, stored.columns - column)));
-      (as_fp9 ? put_fp9 : put_fp8)(codes, row, packed + layout.units + unit * unit_bytes);
+      std::byte* to = packed + layout.units + unit * unit_bytes;
+      (as_fp9 ? put_fp9 : put_fp8)(codes, row, to);
+      if (!as_fp9) packed[layout.units - 1 - unit] |= subnormal_groups(codes);
     }
   }
 }

@@ -25,11 +25,13 @@
 //
 // Float formats: [column][row 32] elements, as stored; but FP8 in groups like the codes above:
 //
-//   scales | units of 32 columns, the last one filled up with zeros
+//   scales | subnormals | units of 32 columns, the last one filled up with zeros
 //
 //   scales: of rows float[32] | of units float[units]    where all rows of every tile share a block,
 //                             or float[units][32]        where they do not;
-//           they are BlockScales::of_row() and of_unit(), filled up to a multiple of 64 bytes
+//           they are BlockScales::of_row() and of_unit()
+//   subnormals: filled up to a multiple of 64 bytes; a byte for each unit, from the last one before the units
+//           backwards, of bits for its groups: whether there is a subnormal code in one (as fp9: 0)
 //   unit:   [group 8][row 32][4]                         1024 bytes
 //   as fp9: signs [row 32][4] | the same of magnitudes   1152 bytes (format/fp9.h)
 //           columns 4g, 4g + 1: bits 15 - 2g, 14 - 2g; columns 4g + 2, 4g + 3: bits 31 - 2g, 30 - 2g
@@ -294,7 +296,7 @@ struct Fp8Layout {
                             ? kRowTile
                             : 1),
         unit_scales(kPlane),
-        units((unit_scales + unit_count * scales_per_unit * 4 + 63) / 64 * 64) {}
+        units((unit_scales + unit_count * (scales_per_unit * 4 + 1) + 63) / 64 * 64) {}
 };
 
 /// Bytes of one opened tile of `columns`.

@@ -110,6 +110,12 @@ struct Packed<F, ProductRule::kScaledFloat> {
   static constexpr std::int64_t kCodes = kHasSigns ? kPlane : 0;
   static constexpr float kSumFactor = kHasSigns ? 1 : 8;
 
+  /// Bit g: whether group g of unit `unit`, which lies at `at`, has values that are subnormal as take() has
+  /// them.
+  static EIDER_ALWAYS_INLINE unsigned subnormal_groups(const std::byte* at, std::int64_t unit) {
+    return kHasSigns ? 0 : static_cast<unsigned>(at[-unit * kBytes - 1 - unit]);
+  }
+
   struct NoSigns {};
   using Signs = std::conditional_t<kHasSigns, Codes, NoSigns>;
 

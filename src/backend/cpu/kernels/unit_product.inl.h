@@ -63,18 +63,19 @@ struct UnitProduct<Source, 1, vectors, UnitKind::kFours> {
     const float* x = in.values + token * columns + unit * kStripColumns;
     typename Source::Signs signs[units][vectors];
     begin(weights, first_row, signs, parts);
-    for (std::int64_t group = 0; group < 8; ++group)
+    unsigned subnormal[units];
+    unroll<units>([&](auto u) __attribute__((always_inline)) {
+      subnormal[u] = Source::subnormal_groups(weights + u * Source::kBytes, unit + u);
+    });
+    for (std::int64_t group = 0; group < 8; ++group, x += 4)
       unroll<units>([&](auto u) __attribute__((always_inline)) {
         const std::byte* from = weights + u * Source::kBytes;
+        const float* group_x = x + u * kStripColumns;
         prefetch<true, kPlane>(from + Source::kCodes + group * kPlane);
-        unroll<vectors>([&](auto v) __attribute__((always_inline)) {
-          Floats values[4];
-          Source::take(from, group, first_row + v * kLanes, signs[u][v], values);
-          unroll<4>([&](auto i) __attribute__((always_inline)) {
-            Floats& part = parts[u].part[0][v];
-            part = fma(values[i], splat(x[u * kStripColumns + group * 4 + i]), part);
-          });
-        });
+        if (subnormal[u] >> group & 1)
+          add_group<true>(from, first_row, group, group_x, signs[u], parts[u]);
+        else
+          add_group<false>(from, first_row, group, group_x, signs[u], parts[u]);
       });
     end(parts);
   }
@@ -91,6 +92,26 @@ struct UnitProduct<Source, 1, vectors, UnitKind::kFours> {
   }
 
  private:
+  /// A group's products. CPUs may multiply subnormal floats by microcode, hundreds of cycles each; they add
+  /// them as fast as others.
+  template <bool subnormal>
+  static EIDER_ALWAYS_INLINE void add_group(const std::byte* unit, std::int64_t first_row, std::int64_t group,
+                                            const float* x, typename Source::Signs (&signs)[vectors],
+                                            Parts<1, vectors>& parts) {
+    unroll<vectors>([&](auto v) __attribute__((always_inline)) {
+      Floats values[4];
+      Source::take(unit, group, first_row + v * kLanes, signs[v], values);
+      unroll<4>([&](auto i) __attribute__((always_inline)) {
+        Floats& part = parts.part[0][v];
+        if constexpr (subnormal) {
+          const Floats twice = values[i] + values[i], fourfold = twice + twice;
+          part = fma(fourfold + fourfold, splat(x[i]) * splat(0.125f), part);
+        } else {
+          part = fma(values[i], splat(x[i]), part);
+        }
+      });
+    });
+  }
   /// Exact: what inputs may be keeps sums of small values from being rounded as subnormals.
   template <int units>
   static EIDER_ALWAYS_INLINE void end(Parts<1, vectors> (&parts)[units]) {
