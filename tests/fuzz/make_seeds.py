@@ -124,6 +124,15 @@ def directory_seeds():
     directory_seed("shards", {"config.json": config, "model.safetensors.index.json": {"weight_map": shard_of}} | shards)
     config, tensors = small_directory_model("gemma3_text")
     directory_seed("gemma3", {"config.json": config, "model.safetensors": safetensors(tensors)})
+    config, tensors = small_directory_model("qwen3")
+    scales_shapes = iter([[1, 1], [], [1, 1, 1, 1], [HIDDEN, 1], [2], [2, 1], [1]])
+    for name in [name for name in tensors if "_proj" in name]:
+        shape, scales_shape = tensors[name][1], next(scales_shapes)
+        tensors[name] = ("F8_E4M3", shape, bytes(int(np.prod(shape))))
+        scales = np.ones(scales_shape, dtype=np.float32)
+        tensors[name + ("_scale_inv" if scales_shape == [1, 1] else "_scale")] = ("F32", scales_shape, scales.tobytes())
+    config["quantization_config"] = {"weight_block_size": [128, 128]}
+    directory_seed("fp8", {"config.json": config, "model.safetensors": safetensors(tensors)})
 
 
 def config_seed(name, config):
