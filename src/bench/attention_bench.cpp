@@ -12,9 +12,6 @@
 namespace eider::bench {
 namespace {
 
-/// A sample runs layers for about so long.
-constexpr double kSampleSeconds = 5e-3;
-
 /// One layer's attention, ready to be run again and again.
 class AttentionLayer {
  public:

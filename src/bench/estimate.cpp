@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "bench/model_work.h"
+#include "bench/samples.h"
 #include "format/storage_format.h"
 
 namespace eider::bench {
@@ -22,7 +23,6 @@ double seconds_at_least_share(const Work& work, const Roof& roof) {
 
 /// Of a kernel: two runs to find how many make a sample, one that is not counted, and the samples.
 double sampled_seconds(const Work& work, int samples, const Roof& roof) {
-  constexpr double kSampleSeconds = 5e-3;
   const double once = seconds_at_least_share(work, roof);
   return 2 * once + (samples + 1) * (kSampleSeconds / kLeastShare + once);
 }

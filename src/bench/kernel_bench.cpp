@@ -16,9 +16,6 @@ namespace {
 using host::kRowTile;
 using host::ProductArgs;
 
-/// A sample runs products for about so long.
-constexpr double kSampleSeconds = 5e-3;
-
 /// What products of one case read and write beside the weight.
 class Activations {
  public:

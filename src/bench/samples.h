@@ -8,6 +8,9 @@
 
 namespace eider::bench {
 
+/// A sample repeats what is measured for about so long.
+inline constexpr double kSampleSeconds = 5e-3;
+
 class Samples {
  public:
   Samples() = default;

@@ -7,8 +7,6 @@
 namespace eider::server {
 namespace {
 
-constexpr std::string_view kSpaces = " \t\r\n";
-
 void drop_leading_space(std::string& text) {
   text.erase(0, text.find_first_not_of(kSpaces));  // npos: all of it
 }

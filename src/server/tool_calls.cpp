@@ -15,7 +15,6 @@ namespace {
 using Kind = AnswerPart::Kind;
 using Syntax = ToolFormat::Syntax;
 constexpr std::size_t kNone = std::string_view::npos;
-constexpr std::string_view kSpaces = " \t\r\n";
 constexpr std::string_view kPythonTag = "<|python_tag|>";
 
 /// A format, and what a template that asks for it has and has not.

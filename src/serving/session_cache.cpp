@@ -12,10 +12,6 @@ constexpr std::int64_t kWorthLoading = 32;
 // Prompt ends that a conversation can go back to in models with sliding windows.
 constexpr std::int64_t kPromptEnds = 16;
 
-std::int64_t common_prefix(std::span<const TokenId> a, std::span<const TokenId> b) {
-  return std::ranges::mismatch(a, b).in1 - a.begin();
-}
-
 }  // namespace
 
 SessionCache::Match SessionCache::find(const ScopeHash& scope, std::span<const TokenId> prompt,

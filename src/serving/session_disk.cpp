@@ -24,10 +24,6 @@ std::int64_t now_ns() {
   return file_time_ns(fs::file_time_type::clock::now());
 }
 
-std::int64_t common_prefix(std::span<const TokenId> a, std::span<const TokenId> b) {
-  return std::ranges::mismatch(a, b).in1 - a.begin();
-}
-
 // "f00f....eiderkv" and "f00f....eiderkv.partial-123" (NewFile) are ours; nothing else is touched.
 bool is_ours(const std::string& name) {
   const std::size_t extension = name.find(kExtension);

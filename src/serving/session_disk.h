@@ -2,6 +2,7 @@
 // own; everything else belongs to the thread that runs steps.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -12,6 +13,7 @@
 
 #include "base/file.h"
 #include "base/result.h"
+#include "base/token_id.h"
 #include "runtime/session.h"
 #include "serving/io_thread.h"
 #include "serving/session_file.h"
@@ -23,6 +25,11 @@ struct DiskBudget {
   std::string directory;   ///< made where it is not there; one process at a time uses it
   std::int64_t bytes = 0;  ///< most that all session files in it take
 };
+
+/// How many tokens two sequences begin with alike.
+inline std::int64_t common_prefix(std::span<const TokenId> a, std::span<const TokenId> b) {
+  return std::ranges::mismatch(a, b).in1 - a.begin();
+}
 
 class SessionDisk {
  public:

@@ -356,7 +356,7 @@ class Bench {
   std::vector<std::int64_t> threads_;
 };
 
-constexpr const char* kExamples =
+constexpr const char* kBenchExamples =
     R"(A prompt of 512 tokens is the test pp512, 128 decoded tokens are tg128, as in llama-bench. "roof" is the
 share of what the machine can do, measured beside each test: of its read bandwidth in decoding, of its
 int8 or fp32 peak (as the weights' format multiplies) in prompts. Figures are medians, ± half the distance
@@ -390,7 +390,7 @@ void add_bench_command(CLI::App& program, Action& action) {
   };
   CLI::App& command = add_command(
       program, "bench", "Measures this machine, kernels and models, and how near they come to its limits",
-      kExamples, choose);
+      kBenchExamples, choose);
   add_bench_flags(command, *flags);
 }
 

@@ -150,7 +150,7 @@ Result<int> remove(const CacheCommandFlags& flags) {
   return kExitSuccess;
 }
 
-constexpr const char* kExamples = R"(Examples:
+constexpr const char* kCacheExamples = R"(Examples:
   eider cache ls
   eider cache verify
   eider cache rm model.gguf)";
@@ -164,7 +164,7 @@ void add_names(CLI::App& command, CacheCommandFlags& flags) {
 
 void add_cache_command(CLI::App& program, Action& action) {
   CLI::App& command = add_command_group(
-      program, "cache", "Lists, checks and removes prepared weights that were kept", kExamples);
+      program, "cache", "Lists, checks and removes prepared weights that were kept", kCacheExamples);
   const auto flags = std::make_shared<CacheCommandFlags>();
   CLI::App& ls =
       add_command(command, "ls", "What is kept, the model used last first", "", [flags, &action]() -> Status {

@@ -193,7 +193,7 @@ Result<int> chat(const ChatFlags& flags, const Terminal& terminal) {
   return code;
 }
 
-constexpr const char* kExamples = R"(Examples:
+constexpr const char* kChatExamples = R"(Examples:
   eider chat -m model.gguf
   eider chat -m model.gguf --system "Answer in French" -c 8192
   eider chat -m model.gguf --template-args '{"enable_thinking": false}'
@@ -212,7 +212,7 @@ void add_chat_command(CLI::App& program, Action& action) {
     return {};
   };
   CLI::App& command = add_command(
-      program, "chat", "Answers messages by turns, from a terminal or line by line", kExamples, choose);
+      program, "chat", "Answers messages by turns, from a terminal or line by line", kChatExamples, choose);
   add_model_flag(command, flags->engine);
   add_text_flag(command, "--system", "TEXT", flags->system, "System message");
   add_template_flags(command, flags->chat_template, kOptionsGroup);

@@ -9,14 +9,14 @@
 namespace eider {
 namespace {
 
-constexpr std::size_t kMaxBytes = std::size_t{256} << 20;
+constexpr std::size_t kMaxInputBytes = std::size_t{256} << 20;
 
 Result<std::string> read_all(std::FILE* file) {
   std::string text;
   std::array<char, 65536> piece;
   while (const std::size_t count = std::fread(piece.data(), 1, piece.size(), file)) {
     text.append(piece.data(), count);
-    if (text.size() > kMaxBytes) return error("has more than {} MiB of text", kMaxBytes >> 20);
+    if (text.size() > kMaxInputBytes) return error("has more than {} MiB of text", kMaxInputBytes >> 20);
   }
   if (std::ferror(file) != 0) return error("cannot be read: {}", std::strerror(errno));
   return text;

@@ -297,7 +297,7 @@ Result<int> inspect(const InspectFlags& flags) {
   return kExitSuccess;
 }
 
-constexpr const char* kExamples = R"(Examples:
+constexpr const char* kInspectExamples = R"(Examples:
   eider inspect -m model.gguf
   eider inspect -m model.gguf -c 32768      the memory that this context needs)";
 
@@ -309,8 +309,9 @@ void add_inspect_command(CLI::App& program, Action& action) {
     action = [flags](const Terminal&) { return inspect(*flags); };
     return {};
   };
-  CLI::App& command = add_command(
-      program, "inspect", "Shows what a model file is and the memory that it needs", kExamples, choose);
+  CLI::App& command =
+      add_command(program, "inspect", "Shows what a model file is and the memory that it needs",
+                  kInspectExamples, choose);
   add_model_flag(command, flags->engine);
   add_context_flag(command, flags->engine);
   add_engine_flags(command, flags->engine);

@@ -100,7 +100,7 @@ Result<int> run_perplexity(const PerplexityFlags& flags, const Terminal& termina
   return kExitSuccess;
 }
 
-constexpr const char* kExamples = R"(Examples:
+constexpr const char* kPerplexityExamples = R"(Examples:
   eider perplexity -m model.gguf -f book.txt --tokens 512
   eider perplexity -m model.gguf --ids ids.json --json)";
 
@@ -114,8 +114,8 @@ void add_perplexity_command(CLI::App& program, Action& action) {
     action = [flags](const Terminal& terminal) { return run_perplexity(*flags, terminal); };
     return {};
   };
-  CLI::App& command =
-      add_command(program, "perplexity", "Measures how well a model predicts a text", kExamples, choose);
+  CLI::App& command = add_command(program, "perplexity", "Measures how well a model predicts a text",
+                                  kPerplexityExamples, choose);
   add_model_flag(command, flags->engine);
   add_text_flag(command, "-f,--file", "PATH", flags->text_file,
                 "Text to predict; the model's BOS is put in front where it has one");

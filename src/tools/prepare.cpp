@@ -40,7 +40,7 @@ Result<int> prepare(const EngineFlags& flags, const Terminal& terminal) {
   return kExitSuccess;
 }
 
-constexpr const char* kExamples = R"(Examples:
+constexpr const char* kPrepareExamples = R"(Examples:
   eider prepare -m model.gguf
 
 Where it was interrupted, the next start goes on with the first unfinished layer.)";
@@ -56,7 +56,7 @@ void add_prepare_command(CLI::App& program, Action& action) {
   CLI::App& command =
       add_command(program, "prepare",
                   "Writes a model's prepared weights to the weight cache, so that its next start is fast",
-                  kExamples, choose);
+                  kPrepareExamples, choose);
   add_model_flag(command, *flags);
   add_threads_flag(command, *flags);
   add_fp8_flag(command, *flags);

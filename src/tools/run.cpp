@@ -166,7 +166,7 @@ Result<int> run(const RunFlags& flags, const Terminal& terminal) {
   return answer.finish_reason == FinishReason::kCancelled ? kExitInterrupted : kExitSuccess;
 }
 
-constexpr const char* kExamples = R"(Examples:
+constexpr const char* kRunExamples = R"(Examples:
   eider run -m model.gguf -p "Why is the sky blue?"
   eider run -m model.gguf --temp 0 -n 64 -p "A haiku"       the likeliest answer
   eider run -m model.gguf --raw -p "Once upon a time" -r .  up to a full stop
@@ -230,7 +230,7 @@ void add_run_command(CLI::App& program, Action& action) {
     return {};
   };
   CLI::App& command = add_command(
-      program, "run", "Answers one prompt: text to stdout, everything else to stderr", kExamples, choose);
+      program, "run", "Answers one prompt: text to stdout, everything else to stderr", kRunExamples, choose);
   add_model_flag(command, flags->engine);
   add_prompt_flags(command, *flags);
   add_answer_flags(command, *flags);

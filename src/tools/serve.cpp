@@ -206,7 +206,7 @@ Result<int> serve(const ServeFlags& flags, const Terminal& terminal) {
   return kExitSuccess;
 }
 
-constexpr const char* kExamples = R"(Examples:
+constexpr const char* kServeExamples = R"(Examples:
   eider serve -m model.gguf
   eider serve -m model.gguf -c 8192 -np 4 --kv-memory 4G --kv-disk ~/.cache/eider/kv:20G
   EIDER_API_KEY=secret eider serve -m model.gguf --host 0.0.0.0 --ssl-cert-file c.pem --ssl-key-file k.pem
@@ -280,8 +280,8 @@ void add_serve_command(CLI::App& program, Action& action) {
     action = [flags](const Terminal& terminal) { return serve(*flags, terminal); };
     return {};
   };
-  CLI::App& command =
-      add_command(program, "serve", "Answers the OpenAI and Anthropic APIs over HTTP", kExamples, choose);
+  CLI::App& command = add_command(program, "serve", "Answers the OpenAI and Anthropic APIs over HTTP",
+                                  kServeExamples, choose);
   add_model_flag(command, flags->engine);
   add_server_flags(command, *flags);
   add_scheduler_flags(command, *flags);

@@ -16,7 +16,7 @@ extern char** environ;
 namespace eider {
 namespace {
 
-constexpr std::size_t kMaxBytes = std::size_t{64} << 20;
+constexpr std::size_t kMaxOutputBytes = std::size_t{64} << 20;
 
 /// A pipe that only this process holds; ends are closed with it.
 class Pipe {
@@ -88,7 +88,7 @@ Status collect(const Pipe& out, const Pipe& err, const InterruptGuard& interrupt
         texts[i]->append(piece.data(), static_cast<std::size_t>(count));
       else if (count == 0 || errno != EINTR)
         sources[i].fd = -1;  // poll() passes it over
-      if (texts[i]->size() > kMaxBytes) return error("writes more than {} MiB", kMaxBytes >> 20);
+      if (texts[i]->size() > kMaxOutputBytes) return error("writes more than {} MiB", kMaxOutputBytes >> 20);
     }
   }
   return {};

@@ -16,7 +16,7 @@
 namespace eider {
 namespace {
 
-constexpr std::string_view kRed = "\033[31m", kYellow = "\033[33m", kPlain = "\033[0m";
+constexpr std::string_view kRed = "\033[31m", kYellow = "\033[33m", kNoColor = "\033[0m";
 constexpr const char* kEraseLine = "\r\033[K";
 constexpr std::int64_t kMaxBarWidth = 40;
 
@@ -58,7 +58,7 @@ void Terminal::error(std::string_view text) const {
 
 void Terminal::line(std::string_view label, std::string_view color, std::string_view text) const {
   if (color_)
-    fmt::print(stderr, "{}{}{} {}\n", color, label, kPlain, text);
+    fmt::print(stderr, "{}{}{} {}\n", color, label, kNoColor, text);
   else
     fmt::print(stderr, "{} {}\n", label, text);
 }

@@ -229,7 +229,7 @@ Result<int> tokenize(const TokenizeFlags& flags) {
   return kExitSuccess;
 }
 
-constexpr const char* kExamples = R"(Examples:
+constexpr const char* kTokenizeExamples = R"(Examples:
   eider tokenize -m model.gguf -p "Hello, world"            a token a line
   eider tokenize -m tokenizer.json -f book.txt --json | jq .ids
   echo '"Hello"' | eider tokenize -m DIRECTORY --jsonl      an array a line
@@ -281,7 +281,7 @@ void add_tokenize_command(CLI::App& program, Action& action) {
     return {};
   };
   CLI::App& command = add_command(program, "tokenize", "Shows the token ids of a text, or the text of ids",
-                                  kExamples, choose);
+                                  kTokenizeExamples, choose);
   add_model_flag(command, flags->engine, "A .gguf file, a Hugging Face directory, or a tokenizer.json");
   add_text_flag(command, "-p,--prompt", "TEXT", flags->prompt,
                 "The text [stdin, where that is not a terminal]");

@@ -16,7 +16,7 @@ namespace eider {
 namespace {
 
 constexpr std::int64_t kUsualBlock = 128;
-constexpr std::int64_t kUnitColumns = 32;  // of products, which apply a block's scale to whole units
+constexpr std::int64_t kProductUnit = 32;  // of products, which apply a block's scale to whole units
 
 /// quantization_config.weight_block_size, or block_structure of compressed-tensors; nothing where there is
 /// neither.
@@ -59,10 +59,10 @@ Result<Fp8Scales> Fp8Scales::create(const Config& config, Find find) {
   if (block.empty()) block = {kUsualBlock, kUsualBlock};
   constexpr std::int64_t kMost = std::int64_t{1} << 24;
   if (block.size() != 2 || block[0] < 1 || block[0] > kMost || block[1] < 1 || block[1] > kMost ||
-      block[1] % kUnitColumns != 0)
+      block[1] % kProductUnit != 0)
     return error(
         "{}: quantization_config: blocks of FP8 scales must be [rows, columns] with a multiple of {} columns",
-        config.origin(), kUnitColumns);
+        config.origin(), kProductUnit);
   return Fp8Scales(std::move(find), block[0], block[1]);
 }
 

@@ -13,7 +13,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-Result<Config> read_object(const fs::path& path) {
+Result<Config> read_config(const fs::path& path) {
   constexpr std::size_t kMostBytes = std::size_t{16} << 20;
   EIDER_TRY(json object, read_optional_object(path.string(), kMostBytes));
   return Config(std::move(object), path.string());
@@ -43,7 +43,7 @@ Status read_eos_token_ids(const Config& config, GenerationConfig& generation) {
 
 /// Of the model's configuration; multimodal models may say it for their language model alone.
 Status read_model_eos_token_ids(const fs::path& path, GenerationConfig& generation) {
-  EIDER_TRY(const Config config, read_object(path));
+  EIDER_TRY(const Config config, read_config(path));
   if (config.has("eos_token_id") || !config.has("text_config")) return read_eos_token_ids(config, generation);
   EIDER_TRY(const Config text, config.object("text_config"));
   return read_eos_token_ids(text, generation);
@@ -52,7 +52,7 @@ Status read_model_eos_token_ids(const fs::path& path, GenerationConfig& generati
 }  // namespace
 
 Result<GenerationConfig> read_generation_config(const std::string& directory) {
-  EIDER_TRY(const Config config, read_object(fs::path(directory) / "generation_config.json"));
+  EIDER_TRY(const Config config, read_config(fs::path(directory) / "generation_config.json"));
   GenerationConfig generation;
   EIDER_TRY(generation.temperature, read_number(config, "temperature", 0, 100));
   EIDER_TRY(generation.top_p, read_number(config, "top_p", 0, 1));

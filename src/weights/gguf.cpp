@@ -60,7 +60,7 @@ Result<Header> read_header(ByteCursor& cursor) {
 }
 
 /// The elements of a value: `count` of `type`, checked to lie in the file.
-Result<std::span<const std::byte>> read_elements(ByteCursor& cursor, GgufType type, std::uint64_t count) {
+Result<std::span<const std::byte>> take_elements(ByteCursor& cursor, GgufType type, std::uint64_t count) {
   if (type == GgufType::kString) {
     const ByteCursor start = cursor;
     if (!cursor.skip_strings(count))
@@ -85,7 +85,7 @@ Result<GgufValue> read_value(ByteCursor& cursor) {
     if (static_cast<GgufType>(type) == GgufType::kArray)
       return error("an array of arrays, which GGUF does not have");
   }
-  EIDER_TRY(const auto payload, read_elements(cursor, static_cast<GgufType>(type), count));
+  EIDER_TRY(const auto payload, take_elements(cursor, static_cast<GgufType>(type), count));
   return GgufValue(static_cast<GgufType>(type), is_array, count, payload);
 }
 

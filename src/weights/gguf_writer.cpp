@@ -3,27 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 
+#include "weights/byte_writer.h"
 #include "weights/gguf_tensor_type.h"
 #include "weights/new_file.h"
 
 namespace eider {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "GGUF files are little-endian");
-
 constexpr std::size_t kAlignment = 32;  // GGUF's default
-
-template <class T>
-void put(std::string& out, T number) {
-  out.append(reinterpret_cast<const char*>(&number), sizeof number);
-}
-
-void put_string(std::string& out, std::string_view text) {
-  put(out, static_cast<std::uint64_t>(text.size()));
-  out += text;
-}
 
 std::size_t padding(std::size_t size) {
   return (kAlignment - size % kAlignment) % kAlignment;

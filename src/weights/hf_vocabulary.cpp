@@ -19,11 +19,6 @@ using nlohmann::json;
 
 constexpr std::size_t kMostConfigBytes = std::size_t{64} << 20;
 
-bool is_there(const fs::path& path) {
-  std::error_code ignored;
-  return fs::exists(path, ignored);
-}
-
 Result<json> read_object(const fs::path& path) {
   return read_optional_object(path.string(), kMostConfigBytes);
 }
@@ -104,7 +99,8 @@ Status apply_generation_config(const GenerationConfig& config, Vocabulary& vocab
 /// of multimodal models, whose tokenizer may have none.
 Status apply_template_files(const fs::path& folder, Vocabulary& vocabulary) {
   const fs::path template_path = folder / "chat_template.jinja";
-  if (is_there(template_path)) {
+  std::error_code ignored;
+  if (fs::exists(template_path, ignored)) {
     EIDER_TRY(const MappedFile file, MappedFile::open(template_path.string()));
     vocabulary.chat_template.assign(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
   } else if (vocabulary.chat_template.empty()) {

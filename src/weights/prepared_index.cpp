@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "weights/byte_cursor.h"
+#include "weights/byte_writer.h"
 
 namespace eider {
 namespace {
@@ -43,16 +44,6 @@ std::int64_t round_up(std::int64_t bytes, std::int64_t multiple) {
 
 std::span<const std::byte> bytes_of(std::string_view text) {
   return std::as_bytes(std::span(text.data(), text.size()));
-}
-
-template <class T>
-void put(std::string& to, T value) {
-  to.append(reinterpret_cast<const char*>(&value), sizeof value);
-}
-
-void put_string(std::string& to, std::string_view text) {
-  put(to, static_cast<std::uint64_t>(text.size()));
-  to.append(text);
 }
 
 std::uint64_t header_checksum(const Header& header) {

@@ -15,7 +15,7 @@ namespace eider::jinja {
 namespace {
 
 template <std::string (*map)(std::string_view)>
-Value map_text(Interpreter& interpreter, const Value& self, const Arguments&) {
+Value map_as_text(Interpreter& interpreter, const Value& self, const Arguments&) {
   return map(to_text(self, interpreter.budget()));
 }
 
@@ -35,7 +35,7 @@ Value call_method(Interpreter& interpreter, std::string_view name, const Value& 
   return find_method(text, name)(interpreter, text, arguments);
 }
 
-Value replace_text(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
+Value replace_as_text(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
   Arguments texts{
       {to_text(arguments.require(0, "old"), interpreter.budget()),
        to_text(arguments.require(1, "new"), interpreter.budget()), arguments.integer_or(2, "count", -1)},
@@ -334,7 +334,7 @@ Value get_named_attribute(Interpreter& interpreter, const Value& self, const Arg
 constexpr NamedBuiltin kFilters[] = {
     {"abs", absolute},
     {"attr", get_named_attribute},
-    {"capitalize", map_text<capitalize>},
+    {"capitalize", map_as_text<capitalize>},
     {"center", center},
     {"d", default_value},
     {"default", default_value},
@@ -346,16 +346,16 @@ constexpr NamedBuiltin kFilters[] = {
     {"format", format},
     {"indent", indent},
     {"int", to_integer},
-    {"lower", map_text<to_lower>},
-    {"replace", replace_text},
+    {"lower", map_as_text<to_lower>},
+    {"replace", replace_as_text},
     {"round", round_number},
     {"safe", as_string},
     {"string", as_string},
-    {"title", map_text<title_case>},
+    {"title", map_as_text<title_case>},
     {"tojson", to_json_text},
     {"trim", trim},
     {"truncate", truncate},
-    {"upper", map_text<to_upper>},
+    {"upper", map_as_text<to_upper>},
     {"urlencode", url_encode},
     {"wordcount", word_count},
     {"xmlattr", xml_attributes},
