@@ -35,7 +35,7 @@ std::atomic<std::int64_t> allocations{0};
 namespace eider::test {
 namespace {
 
-constexpr std::int64_t kRows = 150;
+constexpr std::int64_t kWeightRows = 150;
 
 /// Two layers, one of them with a window, a dense and a mixture-of-experts feed-forward, weights of many
 /// formats.
@@ -51,7 +51,7 @@ class EveryOperation {
     const TensorView norm = test_.vector(random_.normal(kHidden), Format::kBF16);
     const TensorView head_norm = test_.vector(random_.normal(kHeadDim));
 
-    ValueId x = r.embed(weight(Format::kQ5_0, kRows, kHidden), 16.0f);
+    ValueId x = r.embed(weight(Format::kQ5_0, kWeightRows, kHidden), 16.0f);
     const ValueId table = r.rope_table(rope_default(kHeadDim, 10000));
     const int kinds[] = {r.kv_kind({"full", 0, kKvHeads, kHeadDim, 0}),
                          r.kv_kind({"sliding", 0, kKvHeads, kHeadDim, 20})};
@@ -103,10 +103,10 @@ class EveryOperation {
 
 TEST(Executor, ThreadsBuildsAndStepsChangeNoBit) {
   const EveryOperation every;
-  const RowPlaces places = places_in_order(kRows);
+  const RowPlaces places = places_in_order(kWeightRows);
   for (KvType kv_type : {KvType::kF16, KvType::kF32}) {
     const ValueBits expected = run_plan(every.plan, places, {.threads = 1}, kv_type);
-    const std::vector<std::int64_t> one_by_one(kRows, 1), pieces = {7, 32, 1, 100, 10};
+    const std::vector<std::int64_t> one_by_one(kWeightRows, 1), pieces = {7, 32, 1, 100, 10};
     for (const RunManner& manner : {RunManner{.threads = 2},
                                     {.threads = 3},
                                     {.threads = 5},
@@ -129,7 +129,7 @@ TEST(Executor, ThreadsBuildsAndStepsChangeNoBit) {
 TEST(Executor, WhatSharesAStepChangesNoBit) {
   const EveryOperation every;
   RowPlaces places;
-  for (std::int32_t row = 0; row < kRows; ++row) {
+  for (std::int32_t row = 0; row < kWeightRows; ++row) {
     places.positions.push_back(row / 3);
     places.sequence.push_back(row % 3);
   }
@@ -139,7 +139,7 @@ TEST(Executor, WhatSharesAStepChangesNoBit) {
                   run_plan(every.plan, places, {.threads = 3, .steps = std::vector<std::int64_t>(50, 3)})));
   EXPECT_TRUE(same_values(
       every.plan, expected,
-      run_plan(every.plan, places, {.threads = 2, .steps = std::vector<std::int64_t>(kRows, 1)})));
+      run_plan(every.plan, places, {.threads = 2, .steps = std::vector<std::int64_t>(kWeightRows, 1)})));
 }
 
 /// Executables ready for rows 0..tokens-1 of one sequence.

@@ -20,21 +20,21 @@
 namespace eider {
 namespace {
 
-constexpr std::int64_t kColumns = 512;
+constexpr std::int64_t kWeightColumns = 512;
 
 /// A product of `tiles` tiles of zeros with one token.
 class TileProduct {
  public:
   TileProduct(const host::Kernels& kernels, Format format, std::int64_t tiles)
       : product_(kernels.product[static_cast<std::size_t>(format)]),
-        tile_bytes_(kernels.packing->tile_bytes(format, kColumns, {})),
+        tile_bytes_(kernels.packing->tile_bytes(format, kWeightColumns, {})),
         tiles_(tiles) {}
 
   void run() {
     host::ProductArgs args{};
     args.in = {values_.data(), {codes_.data(), values_.data(), corrections_.data(), sums_.data(), 1}};
     args.count = 1;
-    args.weight = {weights_.data(), tile_bytes_, tiles_ * host::kRowTile, kColumns};
+    args.weight = {weights_.data(), tile_bytes_, tiles_ * host::kRowTile, kWeightColumns};
     args.out = out_.data();
     product_(args, {0, tiles_});
   }
@@ -42,10 +42,10 @@ class TileProduct {
  private:
   host::Kernels::Function<host::ProductArgs> product_;
   std::int64_t tile_bytes_, tiles_;
-  std::vector<float> values_ = std::vector<float>(kColumns);
-  std::vector<std::int8_t> codes_ = std::vector<std::int8_t>(kColumns);
-  std::vector<std::int32_t> corrections_ = std::vector<std::int32_t>(kColumns);
-  std::vector<std::int16_t> sums_ = std::vector<std::int16_t>(kColumns);
+  std::vector<float> values_ = std::vector<float>(kWeightColumns);
+  std::vector<std::int8_t> codes_ = std::vector<std::int8_t>(kWeightColumns);
+  std::vector<std::int32_t> corrections_ = std::vector<std::int32_t>(kWeightColumns);
+  std::vector<std::int16_t> sums_ = std::vector<std::int16_t>(kWeightColumns);
   std::vector<float> out_ = std::vector<float>(static_cast<std::size_t>(tiles_ * host::kRowTile));
   std::vector<std::byte> weights_ = std::vector<std::byte>(static_cast<std::size_t>(tile_bytes_ * tiles_));
 };
@@ -115,7 +115,7 @@ TEST(InstructionCount, IsAsRecorded) {
       const std::int64_t busy = count_instructions({*kernels, counted.format, 1});
       if (idle < 0 || busy < 0) GTEST_SKIP() << "this process may not step through another";
       const double per_weight =
-          static_cast<double>(busy - idle) / static_cast<double>(host::kRowTile * kColumns);
+          static_cast<double>(busy - idle) / static_cast<double>(host::kRowTile * kWeightColumns);
       std::printf(" %s %.3f", kIsas[i], per_weight);
       EXPECT_LT(per_weight, 1.1 * recorded[i]) << counted.name() << ", " << kIsas[i];
     }

@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-const Progress kOn = [](std::int64_t, std::int64_t) { return true; };
+const Progress kGoOn = [](std::int64_t, std::int64_t) { return true; };
 
 /// Counts of samples left out at either end and coverages, from exact binomial sums (Python's math.comb).
 TEST(MedianInterval, IsOfTheOrderStatisticsThatTablesGive) {
@@ -119,7 +119,7 @@ double steady_roof() {
   return 10;
 }
 AbOptions steadily(int pairs) {
-  return {.pairs = pairs, .read_roof = steady_roof, .progress = kOn, .now = [] { return 0.0; }};
+  return {.pairs = pairs, .read_roof = steady_roof, .progress = kGoOn, .now = [] { return 0.0; }};
 }
 
 TEST(Pairs, RatiosAreOfNeighboursAndBeginInTurn) {

@@ -179,7 +179,7 @@ TEST_P(Exactness, PairsOfSettings) {
   }
 }
 
-std::vector<ExactCase> cases() {
+std::vector<ExactCase> exact_cases() {
   std::vector<ExactCase> golden = {{"llama", {}}, {"qwen3_moe", {}}, {"gemma3", {}}};
   // FP8 has more settings, which are a kind's of their own.
   std::vector<ExactCase> random, fp8 = {{"qwen3_fp8", {}}, {"qwen3_moe_fp8", {}}};
@@ -196,7 +196,7 @@ std::vector<ExactCase> cases() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, Exactness, testing::ValuesIn(cases()), [](const auto& exact) {
+INSTANTIATE_TEST_SUITE_P(Models, Exactness, testing::ValuesIn(exact_cases()), [](const auto& exact) {
   return exact.param.model + (exact.param.format ? std::string("_") + format_name(*exact.param.format) : "");
 });
 

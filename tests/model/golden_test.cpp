@@ -147,7 +147,7 @@ TEST_P(Golden, LogitsAndGreedyContinuations) {
   }
 }
 
-std::vector<GoldenCase> cases() {
+std::vector<GoldenCase> golden_cases() {
   std::vector<GoldenCase> all;
   for (const char* model :
        {"llama", "llama_tied", "qwen2", "qwen3", "qwen3_moe", "gemma3", "qwen3_fp8", "qwen3_moe_fp8"})
@@ -155,7 +155,7 @@ std::vector<GoldenCase> cases() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, Golden, testing::ValuesIn(cases()), [](const auto& param_info) {
+INSTANTIATE_TEST_SUITE_P(Models, Golden, testing::ValuesIn(golden_cases()), [](const auto& param_info) {
   return param_info.param.model + (param_info.param.config == "config.json" ? "_config" : "_published");
 });
 

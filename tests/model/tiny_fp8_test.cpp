@@ -13,17 +13,17 @@
 namespace eider {
 namespace {
 
-const std::string kFolder = EIDER_TEST_DATA "/tiny/";
-constexpr float kTolerance = 1e-4f;  // of float32; logits have a deviation of 1.5
+const std::string kTinyFolder = EIDER_TEST_DATA "/tiny/";
+constexpr float kFp8Tolerance = 1e-4f;  // of float32; logits have a deviation of 1.5
 
 class TinyFp8Models : public testing::TestWithParam<const char*> {};
 
 TEST_P(TinyFp8Models, HaveTheLogitsOfTheDequantisedModel) {
-  const auto all = read_json_file(kFolder + "fp8_models.json", 1 << 20);
+  const auto all = read_json_file(kTinyFolder + "fp8_models.json", 1 << 20);
   ASSERT_TRUE(all) << all.error().message();
   const auto tokens = all->at(GetParam()).get<std::vector<TokenId>>();
   const auto count = static_cast<std::int64_t>(tokens.size());
-  const std::string path = kFolder + GetParam();
+  const std::string path = kTinyFolder + GetParam();
   const std::vector<float> expected = test::read_floats(path + "/logits");
   std::vector<std::string> backends = test::cpu_backends(true);
   backends.emplace_back("reference");
@@ -34,7 +34,7 @@ TEST_P(TinyFp8Models, HaveTheLogitsOfTheDequantisedModel) {
     const std::vector<float> logits = test::run_in_chunks(*loaded.engine, session, tokens, count);
     ASSERT_EQ(logits.size(), expected.size());
     for (std::size_t i = 0; i < logits.size(); ++i)
-      ASSERT_NEAR(logits[i], expected[i], kTolerance) << backend << ", logit " << i;
+      ASSERT_NEAR(logits[i], expected[i], kFp8Tolerance) << backend << ", logit " << i;
   }
 }
 

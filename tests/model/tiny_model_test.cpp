@@ -43,8 +43,8 @@ std::vector<TinyModel> models_in(const std::string& folder) {
   std::vector<TinyModel> models;
   std::ifstream file(folder + "models.json");
   if (!file) throw std::runtime_error(folder + "models.json: cannot be read");
-  const nlohmann::json json = nlohmann::json::parse(file);
-  for (const auto& [name, model] : json.items()) {
+  const nlohmann::json described = nlohmann::json::parse(file);
+  for (const auto& [name, model] : described.items()) {
     const nlohmann::json& theirs = model["llama_cpp"];
     models.push_back({name, folder + name, model["tokens"].get<std::vector<TokenId>>(),
                       theirs["relative_l2"].get<double>(), theirs["largest"].get<double>()});

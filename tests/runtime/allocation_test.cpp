@@ -52,12 +52,12 @@ void operator delete[](void* memory, std::size_t) noexcept {
 namespace eider {
 namespace {
 
-using testing::fake_model;
-using testing::FakeBackend;
-using testing::full_kind;
-using testing::kFakeVocab;
-using testing::sliding_kind;
-using testing::some_tokens;
+using test::fake_model;
+using test::FakeBackend;
+using test::full_kind;
+using test::kFakeVocab;
+using test::sliding_kind;
+using test::some_tokens;
 
 TEST(Allocation, TheCounterCounts) {
   allocations = 0;

@@ -12,9 +12,9 @@
 namespace eider {
 namespace {
 
-using testing::FakeBackend;
-using testing::full_kind;
-using testing::sliding_kind;
+using test::FakeBackend;
+using test::full_kind;
+using test::sliding_kind;
 
 using Ids = std::vector<TokenId>;
 

@@ -11,14 +11,14 @@
 namespace eider {
 namespace {
 
-using testing::expected_digest;
-using testing::fake_model;
-using testing::FakeBackend;
-using testing::fill_logits;
-using testing::full_kind;
-using testing::kFakeVocab;
-using testing::sliding_kind;
-using testing::some_tokens;
+using test::expected_digest;
+using test::fake_model;
+using test::FakeBackend;
+using test::fill_logits;
+using test::full_kind;
+using test::kFakeVocab;
+using test::sliding_kind;
+using test::some_tokens;
 
 const std::vector<KvKind> kKinds = {full_kind(), sliding_kind(150)};
 

@@ -16,7 +16,7 @@
 #include "model/model.h"
 #include "ops/backend.h"
 
-namespace eider::testing {
+namespace eider::test {
 
 inline constexpr std::int64_t kFakeVocab = 64;
 
@@ -215,4 +215,4 @@ inline std::vector<TokenId> some_tokens(std::int64_t count, std::uint64_t seed,
   return tokens;
 }
 
-}  // namespace eider::testing
+}  // namespace eider::test

@@ -15,13 +15,13 @@
 namespace eider {
 namespace {
 
-using testing::expected_digest;
-using testing::fake_model;
-using testing::FakeBackend;
-using testing::fill_logits;
-using testing::full_kind;
-using testing::sliding_kind;
-using testing::some_tokens;
+using test::expected_digest;
+using test::fake_model;
+using test::FakeBackend;
+using test::fill_logits;
+using test::full_kind;
+using test::sliding_kind;
+using test::some_tokens;
 
 // Tokens 0..255 are bytes; beyond them come these.
 constexpr TokenId kEos = 256, kEot = 257, kMoreEos = 258, kThe = 259, kStopAnd = 260, kVocabSize = 261;

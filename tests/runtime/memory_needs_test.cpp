@@ -7,10 +7,10 @@
 namespace eider {
 namespace {
 
-using testing::FakeBackend;
-using testing::full_kind;
-using testing::sliding_kind;
-using testing::some_tokens;
+using test::FakeBackend;
+using test::full_kind;
+using test::sliding_kind;
+using test::some_tokens;
 
 TEST(MemoryNeeds, CountsWholeBlocksOfEveryKind) {
   const KvKind full{"full", 30, 3, 64, 0};

@@ -12,13 +12,13 @@
 namespace eider {
 namespace {
 
-using testing::expected_digest;
-using testing::fake_model;
-using testing::FakeBackend;
-using testing::fill_logits;
-using testing::full_kind;
-using testing::kFakeVocab;
-using testing::some_tokens;
+using test::expected_digest;
+using test::fake_model;
+using test::FakeBackend;
+using test::fill_logits;
+using test::full_kind;
+using test::kFakeVocab;
+using test::some_tokens;
 
 std::unique_ptr<Engine> make_engine(FakeBackend& backend, std::int64_t batch, std::int64_t logit_rows) {
   EngineOptions options;

@@ -18,9 +18,9 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kVocab = 1000;
+constexpr std::size_t kLogits = 1000;
 
-std::string read_file(const std::string& name) {
+std::string read_vectors(const std::string& name) {
   std::ifstream file(std::string(EIDER_TEST_DATA) + "/golden/sampling/" + name, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
 }
@@ -39,8 +39,8 @@ std::vector<T> read_tensor(const std::string& file, const std::string& name) {
 }
 
 TEST(SamplerGolden, ProbabilitiesEqualTransformers) {
-  const json description = parse_json(read_file("sampling.json")).value();
-  const std::string tensors = read_file("sampling.safetensors");
+  const json description = parse_json(read_vectors("sampling.json")).value();
+  const std::string tensors = read_vectors("sampling.safetensors");
   const json& cases = description.at("cases");
   ASSERT_EQ(cases.size(), 38u);
 
@@ -58,8 +58,8 @@ TEST(SamplerGolden, ProbabilitiesEqualTransformers) {
                       SamplerStage::kTopP, SamplerStage::kMinP};
     const auto logits = read_tensor<float>(tensors, "logits." + one.at("logits").get<std::string>());
     const auto expected = read_tensor<float>(tensors, one.at("probs").get<std::string>());
-    ASSERT_EQ(logits.size(), kVocab);
-    ASSERT_EQ(expected.size(), kVocab);
+    ASSERT_EQ(logits.size(), kLogits);
+    ASSERT_EQ(expected.size(), kLogits);
     std::vector<TokenId> history;
     if (one.contains("repetition_penalty")) {
       for (const std::int64_t id : read_tensor<std::int64_t>(tensors, "previous_tokens")) {
@@ -67,7 +67,7 @@ TEST(SamplerGolden, ProbabilitiesEqualTransformers) {
       }
     }
 
-    auto sampler = Sampler::create(options, kVocab);
+    auto sampler = Sampler::create(options, kLogits);
     ASSERT_TRUE(sampler.ok()) << sampler.error().message();
     const auto kept = sampler->candidates(logits, history);
     double total = 0;
@@ -76,14 +76,14 @@ TEST(SamplerGolden, ProbabilitiesEqualTransformers) {
     std::vector<double> reference(expected.begin(), expected.end());
     if (number == 34 || number == 35) {
       // The reference keeps every token tied with the k-th; we keep exactly k, the lowest ids of those tied.
-      std::vector<TokenId> order(kVocab);
-      for (std::size_t id = 0; id < kVocab; ++id) order[id] = static_cast<TokenId>(id);
+      std::vector<TokenId> order(kLogits);
+      for (std::size_t id = 0; id < kLogits; ++id) order[id] = static_cast<TokenId>(id);
       std::stable_sort(order.begin(), order.end(), [&](TokenId a, TokenId b) {
         return logits[static_cast<std::size_t>(a)] > logits[static_cast<std::size_t>(b)];
       });
       ASSERT_GT(one.at("kept").get<std::int64_t>(), options.top_k);
       double rest = 0;
-      for (std::size_t rank = 0; rank < kVocab; ++rank) {
+      for (std::size_t rank = 0; rank < kLogits; ++rank) {
         double& probability = reference[static_cast<std::size_t>(order[rank])];
         if (static_cast<std::int64_t>(rank) >= options.top_k) probability = 0;
         rest += probability;
@@ -95,11 +95,11 @@ TEST(SamplerGolden, ProbabilitiesEqualTransformers) {
     }
 
     EXPECT_EQ(kept.front().id, one.at("argmax").get<TokenId>());
-    std::vector<double> probabilities(kVocab, 0.0);
+    std::vector<double> probabilities(kLogits, 0.0);
     for (const auto& candidate : kept) {
       probabilities[static_cast<std::size_t>(candidate.id)] = candidate.weight / total;
     }
-    for (std::size_t id = 0; id < kVocab; ++id) {
+    for (std::size_t id = 0; id < kLogits; ++id) {
       ASSERT_NEAR(probabilities[id], reference[id], 1e-7 + 1e-5 * reference[id]) << "token " << id;
     }
   }

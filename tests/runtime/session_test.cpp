@@ -11,10 +11,10 @@
 namespace eider {
 namespace {
 
-using testing::FakeBackend;
-using testing::full_kind;
-using testing::sliding_kind;
-using testing::some_tokens;
+using test::FakeBackend;
+using test::full_kind;
+using test::sliding_kind;
+using test::some_tokens;
 
 // Grows `session` by `count` tokens in steps of `chunk`.
 void grow(Session& session, std::int64_t count, std::int64_t chunk) {

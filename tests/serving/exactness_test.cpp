@@ -14,11 +14,11 @@
 namespace eider::serving {
 namespace {
 
-using eider::testing::byte_tokenizer;
-using eider::testing::compute_alone;
-using eider::testing::HeardChoice;
-using eider::testing::Listener;
-using eider::testing::submit;
+using eider::test::byte_tokenizer;
+using eider::test::compute_alone;
+using eider::test::HeardChoice;
+using eider::test::Listener;
+using eider::test::submit;
 using test::make_prompt;
 
 class ServingExactness : public ::testing::TestWithParam<const char*> {

@@ -16,7 +16,7 @@
 #include "serving/scheduler.h"
 #include "tests/text/small_vocabulary.h"
 
-namespace eider::testing {
+namespace eider::test {
 
 /// Bytes, and an end of turn: enough for models whose text is noise.
 inline Tokenizer byte_tokenizer() {
@@ -168,4 +168,4 @@ inline void expect_same(const HeardChoice& heard, const HeardChoice& alone, cons
   EXPECT_EQ(heard.finished.completion_tokens, std::ssize(alone.ids)) << what;
 }
 
-}  // namespace eider::testing
+}  // namespace eider::test

@@ -15,17 +15,17 @@ namespace eider::serving {
 namespace {
 
 using namespace std::chrono_literals;
-using eider::testing::byte_tokenizer;
-using eider::testing::compute_alone;
-using eider::testing::expected_digest;
-using eider::testing::fake_model;
-using eider::testing::FakeBackend;
-using eider::testing::fill_logits;
-using eider::testing::full_kind;
-using eider::testing::kFakeVocab;
-using eider::testing::Listener;
-using eider::testing::some_tokens;
-using eider::testing::submit;
+using eider::test::byte_tokenizer;
+using eider::test::compute_alone;
+using eider::test::expected_digest;
+using eider::test::fake_model;
+using eider::test::FakeBackend;
+using eider::test::fill_logits;
+using eider::test::full_kind;
+using eider::test::kFakeVocab;
+using eider::test::Listener;
+using eider::test::some_tokens;
+using eider::test::submit;
 
 // A scheduler over a model that is a digest, by a clock that stands still unless a step moves it.
 class SchedulerTest : public ::testing::Test {

@@ -16,11 +16,11 @@
 namespace eider::serving {
 namespace {
 
-using eider::testing::FakeBackend;
-using eider::testing::full_kind;
-using eider::testing::mix;
-using eider::testing::sliding_kind;
-using eider::testing::some_tokens;
+using eider::test::FakeBackend;
+using eider::test::full_kind;
+using eider::test::mix;
+using eider::test::sliding_kind;
+using eider::test::some_tokens;
 
 constexpr std::int64_t kContext = 8192;
 
@@ -29,7 +29,7 @@ class Store {
  public:
   explicit Store(const std::string& directory, std::int64_t bytes = std::int64_t{1} << 30) {
     auto disk = SessionDisk::open(
-        {directory, bytes}, SessionFormat({7, 7}, pool_, kContext, testing::kFakeVocab),
+        {directory, bytes}, SessionFormat({7, 7}, pool_, kContext, test::kFakeVocab),
         [this](const std::string& line) { log.push_back(line); }, [] {});
     if (disk.ok())
       disk_ = std::move(*disk);

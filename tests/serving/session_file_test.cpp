@@ -17,18 +17,18 @@
 namespace eider::serving {
 namespace {
 
-using eider::testing::FakeBackend;
-using eider::testing::full_kind;
-using eider::testing::sliding_kind;
-using eider::testing::some_tokens;
+using eider::test::FakeBackend;
+using eider::test::full_kind;
+using eider::test::sliding_kind;
+using eider::test::some_tokens;
 
-constexpr std::int64_t kVocab = 64, kContext = 4096;
+constexpr std::int64_t kVocab = 64, kMostTokens = 4096;
 
 class SessionFileTest : public ::testing::Test {
  protected:
   // A session of `length` tokens whose blocks are filled with what tells them apart.
   Session make_session(std::int64_t length) {
-    Session session(pool_, kContext);
+    Session session(pool_, kMostTokens);
     session.keep_prompt_ends(4);
     const std::vector<TokenId> tokens = some_tokens(length, 1);
     for (std::int64_t done = 0; done < length; done += 50) {
@@ -80,7 +80,7 @@ class SessionFileTest : public ::testing::Test {
   test::TempDir directory_;
   FakeBackend backend_;
   KvPool pool_{backend_, {full_kind(), sliding_kind(100)}, KvType::kF16, 0};
-  SessionFormat format_{{1, 2}, pool_, kContext, kVocab};
+  SessionFormat format_{{1, 2}, pool_, kMostTokens, kVocab};
 };
 
 std::string content_of(const std::string& path) {
@@ -146,13 +146,13 @@ TEST_F(SessionFileTest, FilesOfOtherKindsAreRefused) {
   const KvPool f32(backend_, {full_kind(), sliding_kind(100)}, KvType::kF32, 0);
   const KvPool window(backend_, {full_kind(), sliding_kind(101)}, KvType::kF16, 0);
   for (const SessionFormat& other :
-       {SessionFormat({1, 3}, pool_, kContext, kVocab), SessionFormat({1, 2}, f32, kContext, kVocab),
-        SessionFormat({1, 2}, window, kContext, kVocab)}) {
+       {SessionFormat({1, 3}, pool_, kMostTokens, kVocab), SessionFormat({1, 2}, f32, kMostTokens, kVocab),
+        SessionFormat({1, 2}, window, kMostTokens, kVocab)}) {
     EXPECT_EQ(read(other, path), std::nullopt);
     EXPECT_NE(other.name_prefix(), format_.name_prefix());
   }
-  EXPECT_EQ(read(SessionFormat({1, 2}, pool_, 200, kVocab), path), std::nullopt);   // a shorter context
-  EXPECT_EQ(read(SessionFormat({1, 2}, pool_, kContext, 10), path), std::nullopt);  // fewer tokens
+  EXPECT_EQ(read(SessionFormat({1, 2}, pool_, 200, kVocab), path), std::nullopt);      // a shorter context
+  EXPECT_EQ(read(SessionFormat({1, 2}, pool_, kMostTokens, 10), path), std::nullopt);  // fewer tokens
 }
 
 TEST_F(SessionFileTest, HeadersThatClaimTooMuchAreRefused) {

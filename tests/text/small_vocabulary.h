@@ -2,15 +2,24 @@
 #pragma once
 
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "text/byte_alphabet.h"
+#include "text/tokenizer.h"
 #include "text/vocabulary.h"
 
 namespace eider {
+
+inline Tokenizer make_tokenizer(Vocabulary vocabulary) {
+  auto tokenizer = Tokenizer::create(std::move(vocabulary));
+  EXPECT_TRUE(tokenizer.ok()) << tokenizer.error().message();
+  return std::move(tokenizer).value();
+}
 
 inline TokenId add_token(Vocabulary& vocabulary, std::string text, TokenType type, double score = 0) {
   vocabulary.tokens.push_back(std::move(text));

@@ -10,12 +10,7 @@ namespace eider {
 namespace {
 
 using Ids = std::vector<TokenId>;
-
-Tokenizer make(Vocabulary vocabulary) {
-  auto tokenizer = Tokenizer::create(std::move(vocabulary));
-  EXPECT_TRUE(tokenizer.ok()) << tokenizer.error().message();
-  return std::move(tokenizer).value();
-}
+using Pieces = std::vector<std::string>;
 
 // What tokenizer.json spells out where a GGUF file has a name.
 Vocabulary character_vocabulary() {
@@ -34,7 +29,7 @@ Vocabulary character_vocabulary() {
 }
 
 TEST(CharacterBpe, MergesCharactersOfNormalisedText) {
-  const Tokenizer tokenizer = make(character_vocabulary());
+  const Tokenizer tokenizer = make_tokenizer(character_vocabulary());
   EXPECT_EQ(tokenizer.encode("ab ab"), (Ids{4, 4}));
   EXPECT_EQ(tokenizer.encode("ab", {.continues_text = true}), (Ids{2}));
   EXPECT_EQ(tokenizer.bytes(4), " ab");
@@ -43,27 +38,28 @@ TEST(CharacterBpe, MergesCharactersOfNormalisedText) {
 TEST(CharacterBpe, UnknownCharactersFuseWhereAskedAndFallBackToBytesWhereThereAreTokens) {
   Vocabulary vocabulary = character_vocabulary();
   vocabulary.normalizer.clear();
-  EXPECT_EQ(make(vocabulary).encode("axxb"), (Ids{0, 5, 5, 1}));
+  EXPECT_EQ(make_tokenizer(vocabulary).encode("axxb"), (Ids{0, 5, 5, 1}));
   vocabulary.fuse_unknown = true;
-  EXPECT_EQ(make(vocabulary).encode("axxb"), (Ids{0, 5, 1}));
+  EXPECT_EQ(make_tokenizer(vocabulary).encode("axxb"), (Ids{0, 5, 1}));
   const TokenId c3 = add_token(vocabulary, "<0xC3>", TokenType::kByte);
   const TokenId a9 = add_token(vocabulary, "<0xA9>", TokenType::kByte);
-  EXPECT_EQ(make(vocabulary).encode("a\xC3\xA9x"), (Ids{0, c3, a9, 5}));
-  EXPECT_EQ(make(vocabulary).encode("\xC3\xA8"), (Ids{5}));  // not half of it in bytes
+  EXPECT_EQ(make_tokenizer(vocabulary).encode("a\xC3\xA9x"), (Ids{0, c3, a9, 5}));
+  EXPECT_EQ(make_tokenizer(vocabulary).encode("\xC3\xA8"), (Ids{5}));  // not half of it in bytes
 }
 
 TEST(AddedTokens, TakeWhiteSpaceAlongAndStandAloneWhereTheirRulesSaySo) {
   Vocabulary vocabulary = byte_level_vocabulary({});
   const TokenId id = add_token(vocabulary, "[X]", TokenType::kUserDefined);
-  EXPECT_EQ(make(vocabulary).encode("a [X]\xE3\x80\x80z"), (Ids{'a', ' ', id, 0xE3, 0x80, 0x80, 'z'}));
+  EXPECT_EQ(make_tokenizer(vocabulary).encode("a [X]\xE3\x80\x80z"),
+            (Ids{'a', ' ', id, 0xE3, 0x80, 0x80, 'z'}));
   vocabulary.added_token_rules = {{.id = id, .lstrip = true}};
-  EXPECT_EQ(make(vocabulary).encode("a \n[X] z"), (Ids{'a', id, ' ', 'z'}));
+  EXPECT_EQ(make_tokenizer(vocabulary).encode("a \n[X] z"), (Ids{'a', id, ' ', 'z'}));
   vocabulary.added_token_rules = {{.id = id, .rstrip = true}};
-  EXPECT_EQ(make(vocabulary).encode("a [X]\xE3\x80\x80 z"), (Ids{'a', ' ', id, 'z'}));
+  EXPECT_EQ(make_tokenizer(vocabulary).encode("a [X]\xE3\x80\x80 z"), (Ids{'a', ' ', id, 'z'}));
   vocabulary.added_token_rules = {{.id = id, .lstrip = true, .rstrip = true}};
-  EXPECT_EQ(make(vocabulary).encode("[X] [X] "), (Ids{id, id}));
+  EXPECT_EQ(make_tokenizer(vocabulary).encode("[X] [X] "), (Ids{id, id}));
   vocabulary.added_token_rules = {{.id = id, .single_word = true}};
-  EXPECT_EQ(make(vocabulary).encode("[X]-[X]_ "), (Ids{id, '-', '[', 'X', ']', '_', ' '}));
+  EXPECT_EQ(make_tokenizer(vocabulary).encode("[X]-[X]_ "), (Ids{id, '-', '[', 'X', ']', '_', ' '}));
 }
 
 TEST(AddedTokens, NormalisedOnesAreFoundInNormalisedText) {
@@ -71,20 +67,19 @@ TEST(AddedTokens, NormalisedOnesAreFoundInNormalisedText) {
   vocabulary.piece_rules.emplace();
   vocabulary.normalizer = {{.kind = NormalizerStep::Kind::kReplace, .pattern = "x", .content = "y"}};
   const TokenId id = add_token(vocabulary, "[x]", TokenType::kUserDefined);
-  EXPECT_EQ(make(vocabulary).encode("[x][y]"), (Ids{id, '[', 'y', ']'}));
+  EXPECT_EQ(make_tokenizer(vocabulary).encode("[x][y]"), (Ids{id, '[', 'y', ']'}));
   vocabulary.added_token_rules = {{.id = id, .normalized = true}};
-  EXPECT_EQ(make(vocabulary).encode("[x][y]"), (Ids{id, id}));
+  EXPECT_EQ(make_tokenizer(vocabulary).encode("[x][y]"), (Ids{id, id}));
 }
 
 TEST(SplitRules, MatchesJoinTheGapBesideThem) {
   const auto pieces = [](SplitRule::Match match) {
     const PieceRule rule = SplitRule{.pattern = "-", .match = match};
     const auto pre_tokenizer = PreTokenizer::create({&rule, 1});
-    std::vector<std::string> result;
+    Pieces result;
     pre_tokenizer->split("-a--b", [&](std::string_view piece) { result.emplace_back(piece); });
     return result;
   };
-  using Pieces = std::vector<std::string>;
   EXPECT_EQ(pieces(SplitRule::Match::kIsolated), (Pieces{"-", "a", "-", "-", "b"}));
   EXPECT_EQ(pieces(SplitRule::Match::kWithPrevious), (Pieces{"-", "a-", "-", "b"}));
   EXPECT_EQ(pieces(SplitRule::Match::kWithNext), (Pieces{"-a", "-", "-b"}));
@@ -101,7 +96,7 @@ TEST(SplitRules, PatternsThatBacktrackWithoutEndMatchNothing) {
 TEST(Tokenizer, RepeatsAWrittenBosOnlyWhereAsked) {
   Vocabulary vocabulary = sentencepiece_vocabulary({"a"});
   vocabulary.add_bos = true;
-  const Tokenizer tokenizer = make(std::move(vocabulary));
+  const Tokenizer tokenizer = make_tokenizer(std::move(vocabulary));
   EXPECT_EQ(tokenizer.encode("<s>a"), (Ids{1, 259}));
   EXPECT_EQ(tokenizer.encode("<s>a", {.repeat_bos = true}), (Ids{1, 1, 259}));
 }

@@ -13,12 +13,6 @@ namespace {
 
 using Ids = std::vector<TokenId>;
 
-Tokenizer make(Vocabulary vocabulary) {
-  auto tokenizer = Tokenizer::create(std::move(vocabulary));
-  EXPECT_TRUE(tokenizer.ok()) << tokenizer.error().message();
-  return std::move(tokenizer).value();
-}
-
 std::string failure(Vocabulary vocabulary) {
   const auto tokenizer = Tokenizer::create(std::move(vocabulary));
   return tokenizer.ok() ? "" : tokenizer.error().message();
@@ -26,13 +20,13 @@ std::string failure(Vocabulary vocabulary) {
 
 TEST(ByteBpe, MergesByRankAndNotByLength) {
   // "bc" ranks before "ab", so "abc" is a + bc; "abbc" has no conflict.
-  const Tokenizer tokenizer = make(byte_level_vocabulary({"b c", "a b"}));
+  const Tokenizer tokenizer = make_tokenizer(byte_level_vocabulary({"b c", "a b"}));
   EXPECT_EQ(tokenizer.encode("abc"), (Ids{'a', 256}));
   EXPECT_EQ(tokenizer.encode("abbc"), (Ids{257, 256}));
 }
 
 TEST(ByteBpe, TakesTheLeftmostOfEqualPairs) {
-  const Tokenizer tokenizer = make(byte_level_vocabulary({"a a", "aa a"}));
+  const Tokenizer tokenizer = make_tokenizer(byte_level_vocabulary({"a a", "aa a"}));
   EXPECT_EQ(tokenizer.encode("aaa"), (Ids{257}));
   EXPECT_EQ(tokenizer.encode("aaaaa"), (Ids{256, 257}));
 }
@@ -78,7 +72,7 @@ TEST(ByteBpe, EqualsTheTextbookLoopOnRandomMergesAndWords) {
       pieces.push_back(left + right);
     }
     const Vocabulary vocabulary = byte_level_vocabulary(merges);
-    const Tokenizer tokenizer = make(vocabulary);
+    const Tokenizer tokenizer = make_tokenizer(vocabulary);
     for (int i = 0; i < 50; ++i) {
       std::string word(random() % 60, 'a');
       for (char& c : word) c = static_cast<char>('a' + random() % 3);
@@ -91,20 +85,20 @@ TEST(ByteBpe, EmitsWholeTokensWhereThePreTokenizerSaysSo) {
   // No merge leads to "abc".
   Vocabulary vocabulary = byte_level_vocabulary({"b c"}, "llama-bpe");
   const TokenId whole = add_token(vocabulary, "abc", TokenType::kNormal);
-  EXPECT_EQ(make(vocabulary).encode("abc"), (Ids{whole}));
+  EXPECT_EQ(make_tokenizer(vocabulary).encode("abc"), (Ids{whole}));
   vocabulary.pre_tokenizer = "gpt-2";
-  EXPECT_EQ(make(vocabulary).encode("abc"), (Ids{'a', 256}));
+  EXPECT_EQ(make_tokenizer(vocabulary).encode("abc"), (Ids{'a', 256}));
 }
 
 TEST(ByteBpe, NormalisesWhereTheModelWasTrainedOnNfc) {
-  const Tokenizer qwen = make(byte_level_vocabulary({}, "qwen2"));
+  const Tokenizer qwen = make_tokenizer(byte_level_vocabulary({}, "qwen2"));
   EXPECT_EQ(qwen.encode("e\xCC\x81\xFF"), (Ids{0xC3, 0xA9, 0xFF}));
-  const Tokenizer smollm = make(byte_level_vocabulary({}, "smollm"));
+  const Tokenizer smollm = make_tokenizer(byte_level_vocabulary({}, "smollm"));
   EXPECT_EQ(smollm.encode("e\xCC\x81"), (Ids{'e', 0xCC, 0x81}));
 }
 
 TEST(ByteBpe, EveryByteComesBack) {
-  const Tokenizer tokenizer = make(byte_level_vocabulary({"a b", "\xC4\xA0 a"}));
+  const Tokenizer tokenizer = make_tokenizer(byte_level_vocabulary({"a b", "\xC4\xA0 a"}));
   std::mt19937 random(2);
   std::string text(100000, ' ');
   for (char& c : text) c = static_cast<char>(random());
@@ -115,7 +109,8 @@ TEST(ByteBpe, EveryByteComesBack) {
 
 TEST(SentencePiece, MergesByScoreAndSpellsTheRestInBytes) {
   // Scores fall in this order, so "bc" wins over "ab".
-  const Tokenizer tokenizer = make(sentencepiece_vocabulary({"bc", "ab", "a", "b", "c", "\xE2\x96\x81"}));
+  const Tokenizer tokenizer =
+      make_tokenizer(sentencepiece_vocabulary({"bc", "ab", "a", "b", "c", "\xE2\x96\x81"}));
   constexpr TokenId kBc = 259, kAb = 260, kA = 261, kSpace = 264;
   EXPECT_EQ(tokenizer.encode("abc"), (Ids{kA, kBc}));
   EXPECT_EQ(tokenizer.encode("ab a"), (Ids{kAb, kSpace, kA}));
@@ -127,7 +122,7 @@ TEST(SentencePiece, PutsASpaceBeforeTextThatFollowsASpecialToken) {
   Vocabulary vocabulary = sentencepiece_vocabulary({"\xE2\x96\x81", "a"});
   vocabulary.add_space_prefix = true;
   vocabulary.add_bos = true;
-  const Tokenizer tokenizer = make(std::move(vocabulary));
+  const Tokenizer tokenizer = make_tokenizer(std::move(vocabulary));
   EXPECT_EQ(tokenizer.encode("a"), (Ids{1, 259, 260}));
   EXPECT_EQ(tokenizer.encode(""), (Ids{1}));
   EXPECT_EQ(tokenizer.encode("a</s>a"), (Ids{1, 259, 260, 2, 259, 260}));
@@ -140,7 +135,7 @@ TEST(SpecialTokens, ControlTokensNeedParsingAndUserDefinedOnesDoNot) {
   const TokenId end = add_token(vocabulary, "<e>", TokenType::kControl);
   const TokenId two_lines = add_token(vocabulary, "\n\n", TokenType::kUserDefined);
   const TokenId three_lines = add_token(vocabulary, "\n\n\n", TokenType::kUserDefined);
-  const Tokenizer tokenizer = make(std::move(vocabulary));
+  const Tokenizer tokenizer = make_tokenizer(std::move(vocabulary));
   EXPECT_EQ(tokenizer.encode("<e>\n\n"), (Ids{end, two_lines}));
   EXPECT_EQ(tokenizer.encode("<e>\n\n", {.parse_special = false}), (Ids{'<', 'e', '>', two_lines}));
   EXPECT_EQ(tokenizer.encode("\n\n\n\n\n\n"), (Ids{three_lines, three_lines}));
@@ -153,7 +148,7 @@ TEST(Tokenizer, KnowsWhatEndsATurn) {
   vocabulary.more_eos = {7};
   const TokenId by_text = add_token(vocabulary, "<|im_end|>", TokenType::kControl);
   const TokenId printed = add_token(vocabulary, "<|end|>", TokenType::kUserDefined);
-  const Tokenizer tokenizer = make(std::move(vocabulary));
+  const Tokenizer tokenizer = make_tokenizer(std::move(vocabulary));
   EXPECT_TRUE(tokenizer.ends_turn(5));
   EXPECT_TRUE(tokenizer.ends_turn(7));
   EXPECT_TRUE(tokenizer.ends_turn(by_text));

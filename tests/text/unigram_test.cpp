@@ -13,12 +13,6 @@ namespace {
 
 using Ids = std::vector<TokenId>;
 
-Tokenizer make(Vocabulary vocabulary) {
-  auto tokenizer = Tokenizer::create(std::move(vocabulary));
-  EXPECT_TRUE(tokenizer.ok()) << tokenizer.error().message();
-  return std::move(tokenizer).value();
-}
-
 // <unk> is 0, then the pieces.
 Vocabulary unigram_vocabulary(const std::vector<std::pair<std::string, double>>& pieces) {
   Vocabulary vocabulary;
@@ -29,21 +23,21 @@ Vocabulary unigram_vocabulary(const std::vector<std::pair<std::string, double>>&
 }
 
 TEST(Unigram, TakesThePiecesOfTheHighestTotalScore) {
-  const Tokenizer tokenizer =
-      make(unigram_vocabulary({{"a", -1}, {"b", -1}, {"ab", -3}, {"abc", -5}, {"c", -1.5}, {"bc", -2}}));
+  const Tokenizer tokenizer = make_tokenizer(
+      unigram_vocabulary({{"a", -1}, {"b", -1}, {"ab", -3}, {"abc", -5}, {"c", -1.5}, {"bc", -2}}));
   EXPECT_EQ(tokenizer.encode("ab"), (Ids{1, 2}));   // -2 is above -3
   EXPECT_EQ(tokenizer.encode("abc"), (Ids{1, 6}));  // -3 is above -3.5 and -5
 }
 
 TEST(Unigram, UnknownCharactersFuseOrAreSpelledInBytes) {
   Vocabulary vocabulary = unigram_vocabulary({{"a", -1}});
-  EXPECT_EQ(make(vocabulary).encode("axya"), (Ids{1, 0, 1}));
+  EXPECT_EQ(make_tokenizer(vocabulary).encode("axya"), (Ids{1, 0, 1}));
   const TokenId c3 = add_token(vocabulary, "<0xC3>", TokenType::kByte);
   const TokenId a9 = add_token(vocabulary, "<0xA9>", TokenType::kByte);
-  EXPECT_EQ(make(vocabulary).encode("a\xC3\xA9\xC3\xA9"), (Ids{1, c3, a9, c3, a9}));
-  EXPECT_EQ(make(vocabulary).encode("\xC3\xA9\xFF"), (Ids{0}));  // not part of it in bytes
-  EXPECT_EQ(make(vocabulary).encode("\xC3"), (Ids{c3}));
-  EXPECT_EQ(make(vocabulary).encode("<0xC3>"), (Ids{0}));  // the spelling of a byte is text
+  EXPECT_EQ(make_tokenizer(vocabulary).encode("a\xC3\xA9\xC3\xA9"), (Ids{1, c3, a9, c3, a9}));
+  EXPECT_EQ(make_tokenizer(vocabulary).encode("\xC3\xA9\xFF"), (Ids{0}));  // not part of it in bytes
+  EXPECT_EQ(make_tokenizer(vocabulary).encode("\xC3"), (Ids{c3}));
+  EXPECT_EQ(make_tokenizer(vocabulary).encode("<0xC3>"), (Ids{0}));  // the spelling of a byte is text
 }
 
 // Every way to cut `text`, as the definition.
@@ -76,7 +70,7 @@ TEST(Unigram, EqualsTheBestOfAllCutsOfRandomWords) {
       least = std::min(least, pieces.back().second);
     }
     const Vocabulary vocabulary = unigram_vocabulary(pieces);
-    const Tokenizer tokenizer = make(vocabulary);
+    const Tokenizer tokenizer = make_tokenizer(vocabulary);
     for (int i = 0; i < 20; ++i) {
       std::string word(1 + random() % 8, 'a');
       for (char& c : word) c = static_cast<char>('a' + random() % 3);
@@ -96,7 +90,7 @@ TEST(Unigram, EqualsTheBestOfAllCutsOfRandomWords) {
 
 TEST(Unigram, IsLinearInOneLongWord) {
   const Tokenizer tokenizer =
-      make(unigram_vocabulary({{"a", -1}, {"aa", -1.5}, {std::string(512, 'a'), -9}}));
+      make_tokenizer(unigram_vocabulary({{"a", -1}, {"aa", -1.5}, {std::string(512, 'a'), -9}}));
   const std::string word(std::size_t{1} << 20, 'a');
   EXPECT_EQ(tokenizer.encode(word).size(), word.size() / 512);
 }

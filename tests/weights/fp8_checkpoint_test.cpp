@@ -5,21 +5,19 @@
 #include <cstring>
 
 #include "tensor/code_check.h"
+#include "tests/support/gguf_writer.h"
 #include "tests/support/safetensors_writer.h"
 #include "weights/checkpoint.h"
 
 namespace eider {
 namespace {
 
+using test::bytes_of;
 using test::SafetensorsWriter;
 using test::TempDir;
 
 constexpr const char* kQwen = R"({"model_type": "qwen3"})";
 
-template <class T>
-std::string bytes_of(const std::vector<T>& values) {
-  return std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
-}
 /// Elements of `code`: 0x38 is 1.
 std::string codes(std::int64_t count, char code = 0x38) {
   return std::string(static_cast<std::size_t>(count), code);

@@ -19,7 +19,7 @@ std::string bytes_of(std::vector<float> values) {
   return std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
 }
 
-std::vector<float> floats(const Checkpoint& checkpoint, const std::string& name, const Shape& shape) {
+std::vector<float> values_of(const Checkpoint& checkpoint, const std::string& name, const Shape& shape) {
   const auto tensor = checkpoint.get(name, shape);
   EXPECT_TRUE(tensor) << tensor.error().message();
   if (!tensor) return {};
@@ -31,7 +31,7 @@ std::vector<float> floats(const Checkpoint& checkpoint, const std::string& name,
 }
 
 /// What opening a path in the folder fails with, the folder's name taken out.
-std::string open_error(const TempDir& directory, const std::string& name) {
+std::string opening_error(const TempDir& directory, const std::string& name) {
   const auto opened = Checkpoint::open(name.empty() ? directory.file("") : directory.file(name));
   if (opened) return "";
   std::string message = opened.error().message();
@@ -50,7 +50,7 @@ TEST(SafetensorsCheckpoint, EveryWayToNameOne) {
   for (const char* name : {"", "config.json", "model.safetensors"}) {
     const auto opened = Checkpoint::open(directory.file(name));
     ASSERT_TRUE(opened) << opened.error().message();
-    EXPECT_EQ(floats(**opened, "a", {1}), std::vector<float>{1});
+    EXPECT_EQ(values_of(**opened, "a", {1}), std::vector<float>{1});
     EXPECT_EQ(*(*opened)->config().string("model_type"), "llama");
   }
   EXPECT_EQ(*(*Checkpoint::open(directory.file("other.json")))->config().string("model_type"), "qwen3");
@@ -72,8 +72,8 @@ TEST(SafetensorsCheckpoint, ShardsAreOneModel) {
     const auto opened = Checkpoint::open(directory.file(name));
     ASSERT_TRUE(opened) << opened.error().message();
     EXPECT_EQ((*opened)->source(), "safetensors, 2 shards");
-    EXPECT_EQ(floats(**opened, "b", {1}), std::vector<float>{2});
-    EXPECT_EQ(floats(**opened, "not.in.the.index", {1}), std::vector<float>{3});
+    EXPECT_EQ(values_of(**opened, "b", {1}), std::vector<float>{2});
+    EXPECT_EQ(values_of(**opened, "not.in.the.index", {1}), std::vector<float>{3});
     EXPECT_EQ((*opened)->weight_bytes(), 12);
   }
 }
@@ -93,8 +93,8 @@ TEST(SafetensorsCheckpoint, TextPartOfAMultimodalModel) {
     const auto opened = Checkpoint::open(directory.file(""));
     ASSERT_TRUE(opened) << opened.error().message();
     EXPECT_EQ((*opened)->tensors().size(), 2u);
-    EXPECT_EQ(floats(**opened, "model.norm.weight", {2}), (std::vector<float>{1.5f, 0}));
-    EXPECT_EQ(floats(**opened, "model.layers.0.mlp.up_proj.weight", {1, 2}), (std::vector<float>{3, 4}));
+    EXPECT_EQ(values_of(**opened, "model.norm.weight", {2}), (std::vector<float>{1.5f, 0}));
+    EXPECT_EQ(values_of(**opened, "model.layers.0.mlp.up_proj.weight", {1, 2}), (std::vector<float>{3, 4}));
   }
 }
 
@@ -108,7 +108,7 @@ TEST(SafetensorsCheckpoint, UnalignedTensorsAreCopied) {
         .write(directory.file("model.safetensors"));
     const auto opened = Checkpoint::open(directory.file(""));
     ASSERT_TRUE(opened) << opened.error().message();
-    EXPECT_EQ(floats(**opened, "a", {2}), (std::vector<float>{1, 2}));
+    EXPECT_EQ(values_of(**opened, "a", {2}), (std::vector<float>{1, 2}));
   }
 }
 
@@ -122,11 +122,11 @@ TEST(SafetensorsCheckpoint, FusedExpertsBecomeMatrices) {
   const auto opened = Checkpoint::open(directory.file(""));
   ASSERT_TRUE(opened) << opened.error().message();
   const std::string experts = "model.layers.3.mlp.experts.";
-  EXPECT_EQ(floats(**opened, experts + "0.gate_proj.weight", {2, 1}), (std::vector<float>{0, 1}));
-  EXPECT_EQ(floats(**opened, experts + "0.up_proj.weight", {2, 1}), (std::vector<float>{2, 3}));
-  EXPECT_EQ(floats(**opened, experts + "1.gate_proj.weight", {2, 1}), (std::vector<float>{4, 5}));
-  EXPECT_EQ(floats(**opened, experts + "1.up_proj.weight", {2, 1}), (std::vector<float>{6, 7}));
-  EXPECT_EQ(floats(**opened, experts + "1.down_proj.weight", {1, 2}), (std::vector<float>{12, 13}));
+  EXPECT_EQ(values_of(**opened, experts + "0.gate_proj.weight", {2, 1}), (std::vector<float>{0, 1}));
+  EXPECT_EQ(values_of(**opened, experts + "0.up_proj.weight", {2, 1}), (std::vector<float>{2, 3}));
+  EXPECT_EQ(values_of(**opened, experts + "1.gate_proj.weight", {2, 1}), (std::vector<float>{4, 5}));
+  EXPECT_EQ(values_of(**opened, experts + "1.up_proj.weight", {2, 1}), (std::vector<float>{6, 7}));
+  EXPECT_EQ(values_of(**opened, experts + "1.down_proj.weight", {1, 2}), (std::vector<float>{12, 13}));
   EXPECT_EQ((*opened)->weight_bytes(), 48);
 }
 
@@ -143,24 +143,24 @@ TEST(SafetensorsCheckpoint, OtherDtypesAreNamedWhenAskedFor) {
 
 TEST(SafetensorsCheckpoint, SaysWhatIsWrong) {
   const TempDir directory;
-  EXPECT_EQ(open_error(directory, ""),
+  EXPECT_EQ(opening_error(directory, ""),
             ": a directory without config.json; give a .gguf file or the directory of a model");
-  EXPECT_EQ(open_error(directory, "absent"), "absent: no such file or directory");
-  EXPECT_EQ(open_error(directory, "absent.gguf"), "absent.gguf: cannot open: No such file or directory");
+  EXPECT_EQ(opening_error(directory, "absent"), "absent: no such file or directory");
+  EXPECT_EQ(opening_error(directory, "absent.gguf"), "absent.gguf: cannot open: No such file or directory");
   directory.write("text", "hello");
-  EXPECT_EQ(open_error(directory, "text"),
+  EXPECT_EQ(opening_error(directory, "text"),
             "text: not a model; a .gguf or .safetensors file or a directory with config.json is");
   directory.write("config.json", kLlama);
-  EXPECT_EQ(open_error(directory, ""),
+  EXPECT_EQ(opening_error(directory, ""),
             ": neither model.safetensors nor model.safetensors.index.json is beside config.json");
   directory.write("model.safetensors", "");
   EXPECT_EQ(
-      open_error(directory, ""),
+      opening_error(directory, ""),
       "model.safetensors: the file ends inside the header's length, at byte 0: it is cut off or damaged");
   directory.write("config.json", "{");
-  EXPECT_EQ(open_error(directory, "").substr(0, 48), "config.json: parse error at line 1, column 2: sy");
+  EXPECT_EQ(opening_error(directory, "").substr(0, 48), "config.json: parse error at line 1, column 2: sy");
   directory.write("config.json", "[]");
-  EXPECT_EQ(open_error(directory, ""), "config.json: expected an object");
+  EXPECT_EQ(opening_error(directory, ""), "config.json: expected an object");
 }
 
 TEST(SafetensorsCheckpoint, SaysWhatIsWrongWithAnIndex) {
@@ -168,7 +168,7 @@ TEST(SafetensorsCheckpoint, SaysWhatIsWrongWithAnIndex) {
   directory.write("config.json", kLlama);
   const auto index_error = [&](const char* index) {
     directory.write("model.safetensors.index.json", index);
-    return open_error(directory, "");
+    return opening_error(directory, "");
   };
   EXPECT_EQ(index_error("[]"), "model.safetensors.index.json: weight_map is missing");
   EXPECT_EQ(index_error(R"({"weight_map": {}})"),
@@ -209,7 +209,7 @@ TEST(SafetensorsCheckpoint, ExpertsOfNoBytesAreRefused) {
       .tensor("model.layers.0.mlp.experts.down_proj", "F32", {65536, 8, 0}, "")
       .write(directory.file("model.safetensors"));
   EXPECT_EQ(
-      open_error(directory, ""),
+      opening_error(directory, ""),
       "model.safetensors: tensor \"model.layers.0.mlp.experts.down_proj\": shape [65536, 8, 0], expected "
       "the matrices of 65536 experts");
 }

@@ -13,32 +13,32 @@ using test::safetensors_bytes;
 using test::SafetensorsWriter;
 
 /// The entries of a file and the bytes that they point into.
-struct Parsed {
+struct ParsedTensors {
   std::string bytes;
   Result<std::map<std::string, SafetensorsFile::Entry, std::less<>>> entries;
 
-  explicit Parsed(std::string file)
+  explicit ParsedTensors(std::string file)
       : bytes(std::move(file)), entries(SafetensorsFile::parse(std::as_bytes(std::span(bytes)))) {}
 };
 
-std::string parse_error(const std::string& file) {
-  const Parsed parsed(file);
+std::string tensors_error(const std::string& file) {
+  const ParsedTensors parsed(file);
   return parsed.entries ? "" : parsed.entries.error().message();
 }
 
 /// A header alone, over `data_bytes` of zeros.
 std::string header_error(std::string_view header, std::size_t data_bytes = 0) {
-  return parse_error(safetensors_bytes(header, std::string(data_bytes, '\0')));
+  return tensors_error(safetensors_bytes(header, std::string(data_bytes, '\0')));
 }
 
 TEST(Safetensors, ReadsEntries) {
-  const Parsed parsed(SafetensorsWriter()
-                          .tensor("b", "F32", {2, 1}, "12345678")
-                          .tensor("a", "BF16", {}, "xy")
-                          .tensor("none", "I64", {0, 4}, "")
-                          .tensor("c", "F8_E4M3", {3}, "fp8")
-                          .pad_header(5)
-                          .bytes());
+  const ParsedTensors parsed(SafetensorsWriter()
+                                 .tensor("b", "F32", {2, 1}, "12345678")
+                                 .tensor("a", "BF16", {}, "xy")
+                                 .tensor("none", "I64", {0, 4}, "")
+                                 .tensor("c", "F8_E4M3", {3}, "fp8")
+                                 .pad_header(5)
+                                 .bytes());
   ASSERT_TRUE(parsed.entries) << parsed.entries.error().message();
   ASSERT_EQ(parsed.entries->size(), 4u);
   const SafetensorsFile::Entry& b = parsed.entries->at("b");
@@ -54,19 +54,20 @@ TEST(Safetensors, ReadsEntries) {
 TEST(Safetensors, KeysMayStandInAnyOrderAndMetadataIsPassedOver) {
   const std::string header =
       R"({"__metadata__":{"format":"pt","x":"y"},"t":{"data_offsets":[0,2],"shape":[1],"dtype":"F16"}})";
-  const Parsed parsed(safetensors_bytes(header, "hh"));
+  const ParsedTensors parsed(safetensors_bytes(header, "hh"));
   ASSERT_TRUE(parsed.entries) << parsed.entries.error().message();
   EXPECT_EQ(parsed.entries->size(), 1u);
-  EXPECT_TRUE(Parsed(safetensors_bytes("{}", "")).entries);
+  EXPECT_TRUE(ParsedTensors(safetensors_bytes("{}", "")).entries);
 }
 
 TEST(SafetensorsHostile, Header) {
-  EXPECT_EQ(parse_error(""), "the file ends inside the header's length, at byte 0: it is cut off or damaged");
+  EXPECT_EQ(tensors_error(""),
+            "the file ends inside the header's length, at byte 0: it is cut off or damaged");
   const std::uint64_t huge = 100'000'001;
-  EXPECT_EQ(parse_error(std::string(reinterpret_cast<const char*>(&huge), 8)),
+  EXPECT_EQ(tensors_error(std::string(reinterpret_cast<const char*>(&huge), 8)),
             "not a safetensors file: a header of 100000001 bytes; at most 100000000 are allowed");
   const std::uint64_t long_header = 50;
-  EXPECT_EQ(parse_error(std::string(reinterpret_cast<const char*>(&long_header), 8) + "{}"),
+  EXPECT_EQ(tensors_error(std::string(reinterpret_cast<const char*>(&long_header), 8) + "{}"),
             "the file ends inside the header, at byte 10: it is cut off or damaged");
   EXPECT_EQ(header_error(" {}"), "not a safetensors file: its header does not begin with {");
   EXPECT_EQ(
@@ -151,15 +152,15 @@ TEST(SafetensorsHostile, DamageAtAnyByteDoesNoHarm) {
                                 .tensor("first", "F32", {2, 2}, std::string(16, 'f'))
                                 .tensor("second", "I8", {3}, "abc")
                                 .bytes();
-  ASSERT_EQ(parse_error(whole), "");
+  ASSERT_EQ(tensors_error(whole), "");
   for (std::size_t at = 0; at < whole.size(); ++at) {
-    const std::string message = parse_error(whole.substr(0, at));
+    const std::string message = tensors_error(whole.substr(0, at));
     EXPECT_NE(message, "") << "cut to " << at << " bytes";
     EXPECT_EQ(message.find('\n'), std::string::npos);
     for (int flip = 1; flip < 256; ++flip) {
       std::string damaged = whole;
       damaged[at] = static_cast<char>(damaged[at] ^ flip);
-      EXPECT_EQ(parse_error(damaged).find('\n'), std::string::npos);
+      EXPECT_EQ(tensors_error(damaged).find('\n'), std::string::npos);
     }
   }
 }
