@@ -1,4 +1,5 @@
-// Appends numbers and texts to the bytes of a file that is being made, as ByteCursor reads them: little-endian.
+// Appends numbers and texts to the bytes of a file that is being made, as ByteCursor reads them:
+// little-endian.
 #pragma once
 
 #include <bit>
