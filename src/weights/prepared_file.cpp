@@ -13,7 +13,7 @@ namespace eider {
 namespace {
 
 /// Bytes between two looks at whether to go on.
-constexpr std::size_t kPiece = std::size_t{4} << 20;
+constexpr std::size_t kPieceBytes = std::size_t{4} << 20;
 
 /// prepared_checksum() of bytes that come in pieces.
 class Checksum {
@@ -32,8 +32,8 @@ class Checksum {
 /// Calls visit(offset, bytes) for pieces of `bytes` until it returns false; whether it never did.
 template <class Visit>
 bool visit_pieces(std::int64_t bytes, Visit visit) {
-  for (std::int64_t offset = 0; offset < bytes; offset += static_cast<std::int64_t>(kPiece))
-    if (!visit(offset, std::min(static_cast<std::size_t>(bytes - offset), kPiece))) return false;
+  for (std::int64_t offset = 0; offset < bytes; offset += static_cast<std::int64_t>(kPieceBytes))
+    if (!visit(offset, std::min(static_cast<std::size_t>(bytes - offset), kPieceBytes))) return false;
   return true;
 }
 
@@ -154,7 +154,7 @@ std::optional<bool> PreparedFile::check(std::size_t section, std::span<const std
 Result<bool> PreparedFile::check_on_disk(std::size_t section, const PreparedProgress& progress) const {
   EIDER_CHECK(states_[section] == State::kFinished);
   const PreparedSection& place = index_.sections()[section];
-  std::vector<std::byte> piece(std::min(kPiece, static_cast<std::size_t>(place.bytes)));
+  std::vector<std::byte> piece(std::min(kPieceBytes, static_cast<std::size_t>(place.bytes)));
   for (std::size_t i = 0; i < place.count; ++i) {
     const std::size_t tensor = place.first + i;
     Checksum checksum;
