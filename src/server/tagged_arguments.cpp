@@ -14,7 +14,6 @@ namespace eider::server {
 namespace {
 
 using Json = nlohmann::ordered_json;
-constexpr std::string_view kSpaces = " \t\r\n";
 
 std::string_view trimmed(std::string_view text) {
   const std::size_t begin = std::min(text.find_first_not_of(kSpaces), text.size());

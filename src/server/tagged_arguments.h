@@ -12,6 +12,9 @@
 
 namespace eider::server {
 
+/// What may stand between the parts of an answer and between those of a call.
+inline constexpr std::string_view kSpaces = " \t\r\n";
+
 /// How a family of models tags a call.
 struct CallTags {
   std::string_view name_open, name_close;  ///< no name_close: a tag or the line's end is behind the name

@@ -14,9 +14,6 @@
 
 namespace eider::server {
 
-/// What may stand between the parts of an answer and between those of a call.
-inline constexpr std::string_view kSpaces = " \t\r\n";
-
 /// How a family of models writes a call.
 struct ToolFormat {
   enum class Syntax : std::uint8_t {
