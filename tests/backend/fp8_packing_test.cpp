@@ -82,7 +82,7 @@ TEST(Fp8Packing, TellsGroupsWithSubnormals) {
   constexpr std::int64_t kRows = 32, kColumns = 96;
   // +-2^-6, the least code that is normal, and zeros; two subnormals.
   std::vector<std::byte> codes(kRows * kColumns, std::byte{0x08});
-  for (std::size_t i = 0; i < codes.size(); i += 3) codes[i] = std::byte{i % 2 == 0 ? 0x88u : 0x80u};
+  for (std::size_t i = 0; i < codes.size(); i += 3) codes[i] = i % 2 == 0 ? std::byte{0x88} : std::byte{0x80};
   codes[31 * kColumns + 32 + 5] = std::byte{0x07};  // unit 1, group 1
   codes[64 + 31] = std::byte{0x81};                 // unit 2, group 7
   const host::Matrix matrix{codes.data(), kColumns, kRows, kColumns, {}};
