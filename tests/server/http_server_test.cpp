@@ -27,6 +27,7 @@ class OtherThread {
   std::variant<serving::RequestId, serving::Refusal> submit(const serving::Request& request,
                                                             const serving::EventSink& sink) {
     const std::lock_guard lock(mutex_);
+    if (finished_) return serving::Refusal{};
     const serving::RequestId id = ++last_id_;
     net::post(thread_, [this, id, prompt_tokens = std::ssize(request.prompt), sink] {
       sink(serving::Started{});
@@ -45,7 +46,14 @@ class OtherThread {
     const std::lock_guard lock(mutex_);
     cancelled_.insert(id);
   }
-  void finish() { thread_.join(); }
+  /// What is submitted from now on is refused: nobody would answer it while the server is there.
+  void finish() {
+    {
+      const std::lock_guard lock(mutex_);
+      finished_ = true;
+    }
+    thread_.join();
+  }
 
  private:
   bool is_cancelled(serving::RequestId id) {
@@ -56,6 +64,7 @@ class OtherThread {
   std::mutex mutex_;
   serving::RequestId last_id_ = 0;
   std::set<serving::RequestId> cancelled_;
+  bool finished_ = false;
   net::thread_pool thread_{1};
 };
 
