@@ -213,9 +213,12 @@ void HttpConnection::parse() {
   while (input_.size() > 0 && !parser_->is_done() && !problem) {
     const std::size_t used = parser_->put(input_.data(), problem);
     input_.consume(used);
-    if (!head_checked_ && is_head_too_long(used)) return refuse_unparsed(http::error::header_limit);
+    // A length beyond the limit is found before the head counts as done, with the body's begin behind it.
+    const bool malformed = problem && problem != http::error::need_more;
+    if (!malformed && !head_checked_ && is_head_too_long(used))
+      return refuse_unparsed(http::error::header_limit);
     if (parser_->is_header_done() && !head_checked_ && !check_head()) return;
-    if (problem && problem != http::error::need_more) return refuse_unparsed(problem);
+    if (malformed) return refuse_unparsed(problem);
     if (!claim_body()) return refuse(503, "other requests' bodies leave no memory for this one's: try again");
     if (used == 0) break;
   }
