@@ -67,6 +67,16 @@ std::string with_length(std::size_t length) {
   return kHead + "content-length: " + std::to_string(length) + "\r\n\r\n";
 }
 
+// Its first bytes must not pass for a head that does not end.
+TEST_F(HttpConnectionTest, ABodyAnnouncedTooLongIsRefusedAsSuch) {
+  const std::string begin(2 * host_.options.max_header_bytes, 'x');
+  for (const std::size_t read_bytes : {SIZE_MAX, std::size_t{100}}) {
+    const std::string received =
+        connect(with_length(host_.options.max_body_bytes + 1) + begin, read_bytes).received;
+    EXPECT_TRUE(received.starts_with("HTTP/1.1 413 ")) << received;
+  }
+}
+
 TEST_F(HttpConnectionTest, AnswersPipelinedRequestsInOrder) {
   const std::string received = connect(with_length(3) + "abc" + with_length(2) + "de").received;
   EXPECT_EQ(bodies_, (std::vector<std::string>{"abc", "de"}));
