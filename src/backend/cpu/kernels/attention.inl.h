@@ -232,24 +232,12 @@ class AttentionTile {
   /// All blocks of tokens [begin, end), which are of one sequence.
   void attend(Items tokens) {
     set_queries(tokens);
-    const std::int32_t* positions = args_.rows.positions;
-    const std::int64_t count = tokens.end - tokens.begin;
-    const std::int64_t end = visible_blocks(positions[tokens.end - 1], args_.window).end;
-    for (std::int64_t block = visible_blocks(positions[tokens.begin], args_.window).begin; block < end;
-         ++block) {
-      Items seeing = {count, 0};   // tokens that see a part of the block
-      std::int64_t fresh = count;  // the first of them whose first block it is
-      for (std::int64_t token = 0; token < count; ++token) {
-        const std::int32_t position = positions[tokens.begin + token];
-        const Items blocks = visible_blocks(position, args_.window);
-        if (block < blocks.begin || block >= blocks.end) continue;
-        if (token < seeing.begin) seeing.begin = token;
-        seeing.end = token + 1;
-        if (block == blocks.begin && token < fresh) fresh = token;
-        set_visible(token, position, block);
-      }
-      if (fresh > seeing.end) fresh = seeing.end;
-      const Element* next = block + 1 < end                  ? stored(tokens.begin, block + 1, kv_head_)
+    const Items blocks = run_visible_blocks(args_.rows.positions, tokens.begin, tokens.end, args_.window);
+    for (std::int64_t block = blocks.begin; block < blocks.end; ++block) {
+      const Items seeing = show(tokens, block);
+      std::int64_t fresh = seeing.begin;  // the first of them whose first block it is
+      while (fresh < seeing.end && blocks_of(tokens.begin + fresh).begin < block) ++fresh;
+      const Element* next = block + 1 < blocks.end           ? stored(tokens.begin, block + 1, kv_head_)
                             : tokens.end < args_.rows.tokens ? first_stored(tokens.end)
                                                              : nullptr;
       through(tokens.begin, block, next, {seeing.begin * group_, seeing.end * group_}, fresh * group_);
@@ -263,21 +251,15 @@ class AttentionTile {
     set_queries(tokens);
     const std::int64_t count = tokens.end - tokens.begin;
     const std::int64_t row_floats = block_row_floats(layout_.head_dim);
-    Items seeing = {count, 0};
-    for (std::int64_t token = 0; token < count; ++token) {
-      if (!sees(tokens.begin + token, block)) continue;
-      if (token < seeing.begin) seeing.begin = token;
-      seeing.end = token + 1;
-      set_visible(token, args_.rows.positions[tokens.begin + token], block);
-    }
+    const Items seeing = show(tokens, block);
     // The other heads of a block are likely to come next.
     const Element* next = kv_head_ + 1 < layout_.num_key_value_heads
                               ? stored(tokens.begin, block, kv_head_ + 1)
-                          : sees(tokens.end - 1, block + 1) ? stored(tokens.begin, block + 1, 0)
-                                                            : nullptr;
+                          : block + 1 < blocks_of(tokens.end - 1).end ? stored(tokens.begin, block + 1, 0)
+                                                                      : nullptr;
     through(tokens.begin, block, next, {seeing.begin * group_, seeing.end * group_}, seeing.begin * group_);
     for (std::int64_t token = 0; token < count; ++token) {
-      const Items blocks = visible_blocks(args_.rows.positions[tokens.begin + token], args_.window);
+      const Items blocks = blocks_of(tokens.begin + token);
       if (token >= seeing.begin && token < seeing.end) {
         float* out = first_block + ((block - blocks.begin) * args_.heads + kv_head_ * group_) * row_floats;
         for (std::int64_t row = token * group_; row < (token + 1) * group_; ++row, out += row_floats) {
@@ -297,9 +279,22 @@ class AttentionTile {
   /// Rows that make it worth to convert a block beforehand.
   static constexpr std::int64_t kManyRows = kQueryRows + 1;
 
-  bool sees(std::int64_t token, std::int64_t block) const {
-    const Items blocks = visible_blocks(args_.rows.positions[token], args_.window);
-    return block >= blocks.begin && block < blocks.end;
+  Items blocks_of(std::int64_t token) const {
+    return visible_blocks(args_.rows.positions[token], args_.window);
+  }
+  /// Sets what each of a run's tokens sees of the block. Returns those that see anything, counted from the
+  /// run's first.
+  Items show(Items tokens, std::int64_t block) {
+    const std::int64_t count = tokens.end - tokens.begin;
+    Items seeing = {count, 0};
+    for (std::int64_t token = 0; token < count; ++token) {
+      const Items blocks = blocks_of(tokens.begin + token);
+      if (block < blocks.begin || block >= blocks.end) continue;
+      if (token < seeing.begin) seeing.begin = token;
+      seeing.end = token + 1;
+      set_visible(token, args_.rows.positions[tokens.begin + token], block);
+    }
+    return seeing;
   }
   std::int64_t head_of(std::int64_t row) const { return kv_head_ * group_ + row % group_; }
 
@@ -325,7 +320,7 @@ class AttentionTile {
            layout_.keys(kv.slot.index, kv_head);
   }
   const Element* first_stored(std::int64_t token) const {
-    return stored(token, visible_blocks(args_.rows.positions[token], args_.window).begin, kv_head_);
+    return stored(token, blocks_of(token).begin, kv_head_);
   }
 
   /// `next`: what is read after the block's keys and values, if that is known.
