@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "ops/numerics.h"
 #include "weights/byte_cursor.h"
+#include "weights/byte_writer.h"
 #include "weights/new_file.h"
 
 namespace eider::serving {
@@ -21,11 +22,6 @@ constexpr std::uint32_t kVersion = 1;
 constexpr std::int64_t kHeaderBytes = 104;
 constexpr std::int64_t kAlignment = 4096;
 constexpr std::size_t kMostPromptEnds = 1024;
-
-template <class T>
-void put(std::string& out, const T& number) {
-  out.append(reinterpret_cast<const char*>(&number), sizeof number);
-}
 
 std::uint64_t checksum(std::span<const std::byte> bytes) {
   return XXH3_64bits(bytes.data(), bytes.size());
