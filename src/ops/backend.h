@@ -25,6 +25,7 @@ struct CompileOptions {
   /// Where the plan's prepared weights lie, in the order of Backend::prepared_weights(); they must outlive
   /// the executable. Empty: compile() prepares them itself.
   std::vector<const std::byte*> prepared;
+  std::int64_t rows_beside = 0;  ///< most rows of a run() while a run_part() is paused; 0: none is ever
 };
 
 /// A weight that a backend reads in a form of its own.
@@ -38,14 +39,22 @@ struct PreparedWeight {
 /// the search for the first value that is not finite.
 using Observer = FunctionRef<void(const Op& op, ValueId value, const void* data, std::int64_t rows)>;
 
-/// A plan made ready to run. Not thread-safe: one step at a time.
+/// Asked before an operation, by its place in the plan: whether a step in parts pauses here.
+using Pause = FunctionRef<bool(std::size_t op)>;
+
+/// A plan made ready to run. Not thread-safe: one call at a time.
 class Executable {
  public:
   virtual ~Executable() = default;
 
   /// Runs the plan. Preconditions are the caller's (step_state.h); allocates nothing. `observer` may be null.
   virtual void run(const StepState& state, const Observer* observer = nullptr) = 0;
-  /// [logit rows of the last run, vocab_size]; valid until the next run.
+  /// As run(), but in parts: false where `pause`, asked before every operation but a part's first, said so.
+  /// The next call, with the same step, goes on from there. Meanwhile run() may run other steps.
+  virtual bool run_part(const StepState& state, Pause pause, const Observer* observer = nullptr) = 0;
+  /// Forgets the step that is paused, if one is.
+  virtual void abandon() = 0;
+  /// [logit rows, vocab_size] of the last step that ran to its end; valid until the next call of the above.
   virtual std::span<const float> logits() const = 0;
 };
 

@@ -53,12 +53,8 @@ Engine::Engine(Model model, Backend& backend, const EngineOptions& options)
     : model_(std::move(model)),
       options_(options),
       kv_pool_(backend, model_.plan.kv_kinds, options.kv_type, options.kv_limit_bytes) {
-  const auto rows = static_cast<std::size_t>(options_.max_batch_tokens);
-  token_ids_.reserve(rows);
-  positions_.reserve(rows);
-  sequence_.reserve(rows);
-  rows_wanted_.reserve(rows);
-  sequences_.reserve(rows);
+  step_.reserve(options_.max_batch_tokens);
+  if (options_.rows_beside > 0) paused_.reserve(options_.max_batch_tokens);
 }
 
 Result<std::unique_ptr<Engine>> Engine::create(Model model, Backend& backend, const EngineOptions& options,
@@ -77,6 +73,7 @@ Result<std::unique_ptr<Engine>> Engine::create(Model model, Backend& backend, co
   compile.max_logit_rows = resolved.max_logit_rows;
   compile.kv_type = resolved.kv_type;
   compile.max_positions = resolved.context;
+  compile.rows_beside = resolved.rows_beside;
   if (prepared) compile.prepared = prepared->weights();
   engine->prepared_ = std::move(prepared);
   EIDER_TRY(engine->executable_, backend.compile(engine->model_.plan, compile));
@@ -86,19 +83,74 @@ Result<std::unique_ptr<Engine>> Engine::create(Model model, Backend& backend, co
 }
 
 Status Engine::forward(std::span<const Chunk> chunks, const Observer* observer) {
+  EIDER_TRY_STATUS(begin(chunks, is_paused_ ? options_.rows_beside : options_.max_batch_tokens, step_));
+  executable_->run(step_.state(), observer);
+  return end(chunks, step_);
+}
+
+Result<bool> Engine::forward_part(std::span<const Chunk> chunks, Pause pause, const Observer* observer) {
+  if (!is_paused_) EIDER_TRY_STATUS(begin(chunks, options_.max_batch_tokens, paused_));
+  is_paused_ = !executable_->run_part(paused_.state(), pause, observer);
+  if (is_paused_) return false;
+  EIDER_TRY_STATUS(end(chunks, paused_));
+  return true;
+}
+
+void Engine::abandon_part() {
+  executable_->abandon();
+  is_paused_ = false;
+}
+
+// Checks a step, gets its blocks and lists its rows.
+Status Engine::begin(std::span<const Chunk> chunks, std::int64_t most_tokens, Step& step) {
   logit_rows_ = 0;
-  EIDER_TRY_STATUS(check_chunks(chunks));
+  EIDER_TRY_STATUS(check_chunks(chunks, most_tokens));
   // Blocks that an earlier session got stay with it when a later one fails: its next step uses them.
   for (const Chunk& chunk : chunks) {
     EIDER_TRY_STATUS(chunk.session->reserve(static_cast<std::int64_t>(chunk.tokens.size())));
   }
-  fill_step(chunks);
-  executable_->run(step_, observer);
-  if (prepared_) EIDER_TRY_STATUS(prepared_->status());
-  if (!all_finite(executable_->logits())) return describe_non_finite();
-  for (const Chunk& chunk : chunks) chunk.session->append(chunk.tokens);
-  logit_rows_ = static_cast<std::int64_t>(rows_wanted_.size());
+  step.clear();
+  for (const Chunk& chunk : chunks) {
+    const auto sequence = static_cast<std::int32_t>(step.sequences.size());
+    auto position = static_cast<std::int32_t>(chunk.session->length());
+    for (const TokenId id : chunk.tokens) {
+      if (chunk.logits == LogitsWanted::kAll)
+        step.rows_wanted.push_back(static_cast<std::int32_t>(step.token_ids.size()));
+      step.token_ids.push_back(id);
+      step.positions.push_back(position++);
+      step.sequence.push_back(sequence);
+    }
+    if (chunk.logits == LogitsWanted::kLast)
+      step.rows_wanted.push_back(static_cast<std::int32_t>(step.token_ids.size()) - 1);
+    step.sequences.push_back(chunk.session->blocks());
+  }
   return {};
+}
+
+// Looks at what a step gave, and adds its tokens to the sessions.
+Status Engine::end(std::span<const Chunk> chunks, const Step& step) {
+  if (prepared_) EIDER_TRY_STATUS(prepared_->status());
+  if (!all_finite(executable_->logits())) return describe_non_finite(step);
+  for (const Chunk& chunk : chunks) chunk.session->append(chunk.tokens);
+  logit_rows_ = static_cast<std::int64_t>(step.rows_wanted.size());
+  return {};
+}
+
+void Engine::Step::reserve(std::int64_t rows) {
+  const auto count = static_cast<std::size_t>(rows);
+  token_ids.reserve(count);
+  positions.reserve(count);
+  sequence.reserve(count);
+  rows_wanted.reserve(count);
+  sequences.reserve(count);
+}
+
+void Engine::Step::clear() {
+  token_ids.clear();
+  positions.clear();
+  sequence.clear();
+  rows_wanted.clear();
+  sequences.clear();
 }
 
 std::span<const float> Engine::logits(std::int64_t index) const {
@@ -124,7 +176,7 @@ Status Engine::prefill(Session& session, std::span<const TokenId> tokens,
   return {};
 }
 
-Status Engine::check_chunks(std::span<const Chunk> chunks) const {
+Status Engine::check_chunks(std::span<const Chunk> chunks, std::int64_t most_tokens) const {
   std::int64_t tokens = 0;
   std::int64_t logit_rows = 0;
   for (std::size_t i = 0; i < chunks.size(); ++i) {
@@ -139,9 +191,8 @@ Status Engine::check_chunks(std::span<const Chunk> chunks) const {
     tokens += static_cast<std::int64_t>(chunk.tokens.size());
     logit_rows += rows_wanted(chunk);
   }
-  if (tokens > options_.max_batch_tokens) {
-    return error("a step of {} tokens is more than the {} it was set up for (-ub)", tokens,
-                 options_.max_batch_tokens);
+  if (tokens > most_tokens) {
+    return error("a step of {} tokens is more than the {} it was set up for (-ub)", tokens, most_tokens);
   }
   if (logit_rows > options_.max_logit_rows) {
     return error("a step that wants {} rows of logits is more than the {} it was set up for", logit_rows,
@@ -150,32 +201,9 @@ Status Engine::check_chunks(std::span<const Chunk> chunks) const {
   return {};
 }
 
-void Engine::fill_step(std::span<const Chunk> chunks) {
-  token_ids_.clear();
-  positions_.clear();
-  sequence_.clear();
-  rows_wanted_.clear();
-  sequences_.clear();
-  for (const Chunk& chunk : chunks) {
-    const auto sequence = static_cast<std::int32_t>(sequences_.size());
-    auto position = static_cast<std::int32_t>(chunk.session->length());
-    for (const TokenId id : chunk.tokens) {
-      if (chunk.logits == LogitsWanted::kAll)
-        rows_wanted_.push_back(static_cast<std::int32_t>(token_ids_.size()));
-      token_ids_.push_back(id);
-      positions_.push_back(position++);
-      sequence_.push_back(sequence);
-    }
-    if (chunk.logits == LogitsWanted::kLast)
-      rows_wanted_.push_back(static_cast<std::int32_t>(token_ids_.size()) - 1);
-    sequences_.push_back(chunk.session->blocks());
-  }
-  step_ = {token_ids_, positions_, sequence_, sequences_, rows_wanted_};
-}
-
 // Runs the step again and looks at every value as it is made. The step stores the same keys and values once
 // more.
-Error Engine::describe_non_finite() {
+Error Engine::describe_non_finite(const Step& step) {
   std::string first;
   const auto check = [&](const Op& op, ValueId id, const void* data, std::int64_t rows) {
     const Value& value = model_.plan.value(id);
@@ -184,12 +212,12 @@ Error Engine::describe_non_finite() {
     const auto bad = std::find_if_not(values.begin(), values.end(), is_finite);
     if (bad == values.end()) return;
     std::int64_t row = (bad - values.begin()) / value.width;
-    if (value.rows == Rows::kLogits) row = rows_wanted_[static_cast<std::size_t>(row)];
+    if (value.rows == Rows::kLogits) row = step.rows_wanted[static_cast<std::size_t>(row)];
     first = fmt::format("the first one is in \"{}\" ({}) at position {}", value.name, describe(op),
-                        positions_[static_cast<std::size_t>(row)]);
+                        step.positions[static_cast<std::size_t>(row)]);
   };
   const Observer observer(check);
-  executable_->run(step_, &observer);
+  executable_->run(step.state(), &observer);
   if (first.empty()) first = "a second run of the step did not show where they come from";
   return error("the model computed values that are not finite numbers: {}; its weights may be damaged",
                first);

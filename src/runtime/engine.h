@@ -27,6 +27,7 @@ struct EngineOptions {
   std::int64_t context = 0;             ///< most tokens of a session; 0: the model's own
   std::int64_t max_batch_tokens = 512;  ///< most rows of one step (-ub)
   std::int64_t max_logit_rows = 8;      ///< most rows whose logits one step may give
+  std::int64_t rows_beside = 0;         ///< most rows of a step while another is paused; 0: none ever is
   KvType kv_type = KvType::kF16;
   std::int64_t kv_limit_bytes = 0;  ///< most memory for KV blocks; 0: no limit
 };
@@ -66,7 +67,15 @@ class Engine {
   /// operation that made one). Allocates nothing but, rarely, a slab of KV blocks.
   Status forward(std::span<const Chunk> chunks, const Observer* observer = nullptr);
 
-  /// Row `index` of the last forward()'s logits, chunks in order: [vocab_size].
+  /// As forward(), but in parts: false where the step pauses because `pause` said so before an operation.
+  /// The next call goes on with it, for the same chunks, whose sessions and tokens nobody has touched;
+  /// meanwhile forward() may run other sessions' steps, of up to rows_beside rows. After an error no step is
+  /// paused.
+  Result<bool> forward_part(std::span<const Chunk> chunks, Pause pause, const Observer* observer = nullptr);
+  /// Forgets the step that is paused, if one is; its sessions may then be touched.
+  void abandon_part();
+
+  /// Row `index` of the logits of the last step that ended, chunks in order: [vocab_size].
   std::span<const float> logits(std::int64_t index = 0) const;
   std::int64_t logit_rows() const { return logit_rows_; }
 
@@ -79,9 +88,22 @@ class Engine {
 
  private:
   Engine(Model model, Backend& backend, const EngineOptions& options);
-  Status check_chunks(std::span<const Chunk> chunks) const;
-  void fill_step(std::span<const Chunk> chunks);
-  Error describe_non_finite();
+
+  /// The rows of a step; room for max_batch_tokens.
+  struct Step {
+    std::vector<TokenId> token_ids;
+    std::vector<std::int32_t> positions, sequence, rows_wanted;
+    std::vector<SequenceBlocks> sequences;
+
+    void reserve(std::int64_t rows);
+    void clear();
+    StepState state() const { return {token_ids, positions, sequence, sequences, rows_wanted}; }
+  };
+
+  Status check_chunks(std::span<const Chunk> chunks, std::int64_t most_tokens) const;
+  Status begin(std::span<const Chunk> chunks, std::int64_t most_tokens, Step& step);
+  Status end(std::span<const Chunk> chunks, const Step& step);
+  Error describe_non_finite(const Step& step);
 
   Model model_;
   EngineOptions options_;
@@ -89,11 +111,8 @@ class Engine {
   std::shared_ptr<PreparedModel> prepared_;
   std::unique_ptr<Executable> executable_;
   std::int64_t logit_rows_ = 0;
-  // The step's rows; room for max_batch_tokens.
-  std::vector<TokenId> token_ids_;
-  std::vector<std::int32_t> positions_, sequence_, rows_wanted_;
-  std::vector<SequenceBlocks> sequences_;
-  StepState step_;
+  Step step_, paused_;  // of forward() and of forward_part()
+  bool is_paused_ = false;
 };
 
 }  // namespace eider

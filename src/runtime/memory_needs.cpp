@@ -35,6 +35,7 @@ MemoryNeeds memory_needs(const Model& model, const Backend& backend, const Engin
   compile.max_logit_rows = options.max_logit_rows;
   compile.kv_type = options.kv_type;
   compile.max_positions = context;
+  compile.rows_beside = options.rows_beside;
   // What the backend copies need not stay in memory where it was mapped.
   std::int64_t weights = model.checkpoint->weight_bytes();
   for (const TensorView* copied : backend.copied_weights(model.plan))

@@ -31,7 +31,8 @@ Batcher::Batcher(Engine& engine, const Tokenizer& tokenizer, ThreadPool& pool,
       pool_(pool),
       options_(options),
       final_norm_(find_final_norm(engine.model().plan)),
-      pacer_(options.prefill_gap, options.max_streams, engine.options().max_batch_tokens),
+      pacer_(options.prefill_gap, options.max_streams, engine.options().max_batch_tokens,
+             engine.model().plan.ops.size()),
       cache_(engine, std::move(disk)) {}
 
 std::optional<Refusal> Batcher::check(const Request& request) const {
@@ -90,22 +91,26 @@ void Batcher::end_all(FinishReason reason) {
 
 bool Batcher::run_step() {
   const Clock::time_point begin = options_.now();
+  const auto seconds = [&] { return std::chrono::duration<double>(options_.now() - begin).count(); };
   cache_.run_completions();
   end_overdue();
   begin_waiting();
-  plan_step();
-  reserve_parts();
+  const std::int64_t answers = plan_answers();
+  // Nobody waits for the next token: prompts can have a whole step.
+  if (answers == 0 && prompts_.parts.empty())
+    add_prompt_parts(step_.parts, engine_.options().max_batch_tokens - std::ssize(step_.parts));
+  reserve(step_.parts);
   cache_.save_ahead();
-  if (parts_.empty()) {
-    remove_ended();
-    return false;
-  }
-  std::int64_t answers = 0, prompt_tokens = 0;
-  for (const Part& part : parts_) (part.stream->running() ? answers : prompt_tokens) += part.tokens;
-  run(parts_);
+  bool worked = !step_.parts.empty();
+  if (worked) run(step_);
   remove_ended();
-  record_step(answers, prompt_tokens, std::chrono::duration<double>(options_.now() - begin).count());
-  return true;
+  if (answers > 0) pacer_.record_step(answers, prompt_seconds_, seconds());
+  const double step_seconds = seconds();
+  worked = run_prompts(answers) || worked;
+  prompt_seconds_ = seconds() - step_seconds;
+  remove_ended();
+  if (worked) count_step(seconds());
+  return worked;
 }
 
 void Batcher::end_overdue() {
@@ -121,6 +126,8 @@ void Batcher::end_overdue() {
 
 // First come, first served: who does not fit yet is not overtaken by who would.
 void Batcher::begin_waiting() {
+  for (const auto& job : active_)
+    if (job->loads_later) begin(*job);
   while (!waiting_.empty() && has_room_for(*waiting_.front())) {
     active_.push_back(std::move(waiting_.front()));
     waiting_.pop_front();
@@ -163,10 +170,13 @@ void Batcher::begin(Job& job) {
     }
   }
   const std::span<const TokenId> tokens = job.leader().tokens();
-  job.loading = cache_.load(job.scope, tokens.first(tokens.size() - 1), live_sessions(), [this, id = job.id] {
+  const auto done = [this, id = job.id] {
     const auto loaded = std::ranges::find(active_, id, [](const auto& active) { return active->id; });
     if (loaded != active_.end() && (*loaded)->loading) start(**loaded);
-  });
+  };
+  const auto loading = cache_.load(job.scope, tokens.first(tokens.size() - 1), live_sessions(), done);
+  job.loads_later = loading == SessionCache::Loading::kLater;
+  job.loading = loading != SessionCache::Loading::kNone;
   if (!job.loading) start(job);
 }
 
@@ -193,22 +203,23 @@ std::vector<LiveSession> Batcher::live_sessions() const {
   return live;
 }
 
-void Batcher::plan_step() {
-  parts_.clear();
+// The step gets the streams that have one token to go on with, running answers and such as begin; returns how
+// many are running.
+std::int64_t Batcher::plan_answers() {
+  step_.parts.clear();
   std::int64_t answers = 0;
   for (const auto& job : active_) {
     for (Stream& stream : job->streams) {
       if (!stream.session || stream.rest().size() != 1) continue;
-      parts_.push_back({job.get(), &stream, 1});
+      step_.parts.push_back({job.get(), &stream, 1});
       if (stream.running()) ++answers;
     }
   }
-  const std::int64_t beginning = std::ssize(parts_) - answers;
-  add_prompt_parts(pacer_.prompt_tokens(answers) - beginning);
+  return answers;
 }
 
 // The prompts take turns at being the first to take of the budget; what one leaves the next one gets.
-void Batcher::add_prompt_parts(std::int64_t budget) {
+void Batcher::add_prompt_parts(std::vector<Part>& parts, std::int64_t budget) {
   const auto next = std::ranges::upper_bound(active_, turn_, {}, [](const auto& job) { return job->id; });
   const std::size_t first = static_cast<std::size_t>(next - active_.begin());
   bool is_first = true;
@@ -220,19 +231,19 @@ void Batcher::add_prompt_parts(std::int64_t budget) {
       // A step ends where the prompt does: that is a place to return to.
       const std::int64_t prompt_left = stream.prompt_tokens() - stream.session->length();
       if (prompt_left > 0) tokens = std::min(tokens, prompt_left);
-      parts_.push_back({&job, &stream, tokens});
+      parts.push_back({&job, &stream, tokens});
       budget -= tokens;
       if (std::exchange(is_first, false)) turn_ = job.id;
     }
   }
 }
 
-// Gets the blocks that the step needs, the oldest request's first.
-void Batcher::reserve_parts() {
-  for (Part& part : parts_)
+// Gets the blocks that a step needs, the oldest request's first.
+void Batcher::reserve(std::vector<Part>& parts) {
+  for (Part& part : parts)
     if (!reserve(part)) part.tokens = 0;
   // A later part may have taken an earlier one's session.
-  std::erase_if(parts_, [](const Part& part) { return part.tokens == 0 || !part.stream->session; });
+  std::erase_if(parts, [](const Part& part) { return part.tokens == 0 || !part.stream->session; });
 }
 
 bool Batcher::reserve(const Part& part) {
@@ -271,10 +282,39 @@ bool Batcher::preempt_for(Job& job, const Error& shortage) {
 void Batcher::wait_again(Job& job) {
   ++counters_.preemptions;
   short_of_memory_ = true;
+  leave_prompts(job);
   for (Stream& stream : job.streams) stream.session.reset();
   const auto place = std::ranges::find(active_, &job, [](const auto& active) { return active.get(); });
   waiting_.push_front(std::move(*place));
   active_.erase(place);
+}
+
+// Goes on with a step of prompts, or begins one: to its end, or for a while where answers are running. False:
+// there is none.
+bool Batcher::run_prompts(std::int64_t answers) {
+  if (prompts_.parts.empty()) {
+    if (answers == 0) return false;
+    std::vector<Part> parts;
+    add_prompt_parts(parts, pacer_.prompt_tokens());
+    reserve(parts);
+    prompts_.parts = std::move(parts);
+    if (prompts_.parts.empty()) return false;
+  }
+  const auto ended = forward_prompts(answers > 0 ? pacer_.seconds_for_prompts(answers)
+                                                 : std::numeric_limits<double>::infinity());
+  if (ended.ok() && !*ended) return true;
+  pacer_.end_prompts(answers);
+  Step step;
+  std::swap(step, prompts_);
+  settle(ended.ok() ? Status() : Status(ended.error()), step);
+  return true;
+}
+
+// A step cannot go on without one of its sessions: what the others have of it is computed again.
+void Batcher::leave_prompts(const Job& job) {
+  if (std::ranges::none_of(prompts_.parts, [&](const Part& part) { return part.job == &job; })) return;
+  engine_.abandon_part();
+  prompts_.parts.clear();
 }
 
 SchedulerStats Batcher::stats() const {

@@ -57,6 +57,12 @@ class Batcher {
     Stream* stream;
     std::int64_t tokens;
   };
+  /// A step, or one in parts.
+  struct Step {
+    std::vector<Part> parts;
+    std::vector<Chunk> chunks;
+    std::vector<float> final_norm;  // [parts, hidden size], where an embedding was asked for
+  };
   struct Sampled {
     Part* part;
     std::int64_t row;
@@ -72,26 +78,31 @@ class Batcher {
   std::vector<LiveSession> live_sessions() const;
 
   // What a step carries.
-  void plan_step();
-  void add_prompt_parts(std::int64_t budget);
-  void reserve_parts();
+  std::int64_t plan_answers();
+  void add_prompt_parts(std::vector<Part>& parts, std::int64_t budget);
+  void reserve(std::vector<Part>& parts);
   bool reserve(const Part& part);
   bool preempt_for(Job& job, const Error& shortage);
   void wait_again(Job& job);
+  bool run_prompts(std::int64_t answers);
+  void leave_prompts(const Job& job);
 
   // What follows from it (batcher_step.cpp).
-  void run(std::span<Part> parts);
-  Status forward(std::span<const Part> parts);
-  void absorb(std::span<Part> parts);
+  void run(Step& step);
+  void settle(const Status& status, Step& step);
+  template <class Forward>
+  auto compute(Step& step, Forward forward);
+  Result<bool> forward_prompts(double seconds);
+  void absorb(Step& step);
   void fork_others(Job& job, const Stream& leader);
   void sample();
   void emit(Job& job, Stream& stream, Clock::time_point now);
-  void embed(Job& job, Stream& stream, std::int64_t row);
+  void embed(Job& job, Stream& stream, std::span<const float> state);
   void finish(Job& job, Stream& stream);
   void end(Job& job, FinishReason reason);
   void fail(Job& job, const Error& failure);
   void remove_ended();
-  void record_step(std::int64_t answers, std::int64_t prompt_tokens, double seconds);
+  void count_step(double seconds);
 
   Engine& engine_;
   const Tokenizer& tokenizer_;
@@ -106,11 +117,12 @@ class Batcher {
   std::int64_t ended_streams_ = 0;
   SchedulerStats counters_;
 
-  // Of the step.
-  std::vector<Part> parts_;
-  std::vector<Chunk> chunks_;
+  Step step_;
+  // The prompts' step that runs in parts between steps of answers; without parts while there is none. A job
+  // that ends or gives its session away leaves it first.
+  Step prompts_;
+  double prompt_seconds_ = 0;  // what the last call of run_step() spent on them
   std::vector<Sampled> sampled_;
-  std::vector<float> final_norm_rows_;  // where an embedding was asked for
 
   SessionCache cache_;  // last: its work refers to the jobs
 };

@@ -8,53 +8,81 @@
 
 namespace eider::serving {
 
-// A step that fails is run again part by part, so that a failure ends only the request it belongs to.
-void Batcher::run(std::span<Part> parts) {
-  const Status status = forward(parts);
-  if (status.ok()) return absorb(parts);
-  if (parts.size() == 1) return fail(*parts[0].job, status.error());
-  for (Part& part : parts)
-    if (!part.job->ended) run({&part, 1});
-}
-
-Status Batcher::forward(std::span<const Part> parts) {
-  chunks_.clear();
+// forward(observer) for the step's chunks, with what keeps the values that embeddings are made of.
+template <class Forward>
+auto Batcher::compute(Step& step, Forward forward) {
+  step.chunks.clear();
   bool embeds = false;
-  for (const Part& part : parts) {
+  for (const Part& part : step.parts) {
     // Every part's last logits are wanted, though not all are sampled from: a value that is not finite is
     // then found in the step that made it, before it lies in the KV cache.
-    chunks_.push_back({&*part.stream->session,
-                       part.stream->rest().first(static_cast<std::size_t>(part.tokens)),
-                       LogitsWanted::kLast});
+    step.chunks.push_back({&*part.stream->session,
+                           part.stream->rest().first(static_cast<std::size_t>(part.tokens)),
+                           LogitsWanted::kLast});
     embeds = embeds || (part.job->request.embedding && part.tokens == std::ssize(part.stream->rest()));
   }
-  if (!embeds) return engine_.forward(chunks_);
+  if (!embeds) return forward(nullptr);
   const auto keep_final_norm = [&](const Op&, ValueId id, const void* data, std::int64_t rows) {
     if (id != *final_norm_) return;
     const auto* values = static_cast<const float*>(data);
-    final_norm_rows_.assign(values, values + rows * engine_.model().hidden_size);
+    step.final_norm.assign(values, values + rows * engine_.model().hidden_size);
   };
   const Observer observer(keep_final_norm);
-  return engine_.forward(chunks_, &observer);
+  return forward(&observer);
 }
 
-void Batcher::absorb(std::span<Part> parts) {
+void Batcher::run(Step& step) {
+  settle(compute(step, [&](const Observer* observer) { return engine_.forward(step.chunks, observer); }),
+         step);
+}
+
+// A step that fails is run again part by part, so that a failure ends only the request it belongs to.
+void Batcher::settle(const Status& status, Step& step) {
+  if (status.ok()) return absorb(step);
+  if (step.parts.size() == 1) return fail(*step.parts[0].job, status.error());
+  for (const Part& part : step.parts) {
+    if (part.job->ended) continue;
+    Step alone{{part}, {}, {}};
+    run(alone);
+  }
+}
+
+// Goes on with the prompts' step as long as its next operation is expected to end in time. True: it has
+// ended.
+Result<bool> Batcher::forward_prompts(double seconds) {
+  std::int64_t tokens = 0;
+  for (const Part& part : prompts_.parts) tokens += part.tokens;
+  const Clock::time_point begin = options_.now();
+  Clock::time_point last = begin;
+  const auto pause = [&](std::size_t next) {
+    const Clock::time_point now = options_.now();
+    pacer_.record_operation(next - 1, tokens, std::chrono::duration<double>(now - last).count());
+    last = now;
+    return std::chrono::duration<double>(now - begin).count() + pacer_.operation_seconds(next, tokens) >
+           seconds;
+  };
+  return compute(prompts_, [&](const Observer* observer) {
+    return engine_.forward_part(prompts_.chunks, pause, observer);
+  });
+}
+
+void Batcher::absorb(Step& step) {
   sampled_.clear();
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    const auto& [job, stream, tokens] = parts[i];
-    const auto row = static_cast<std::int64_t>(i);
+  for (std::size_t i = 0; i < step.parts.size(); ++i) {
+    const auto& [job, stream, tokens] = step.parts[i];
     if (job->ended) continue;
     if (stream->session->length() == stream->prompt_tokens()) {
       stream->session->mark_prompt_end();
       fork_others(*job, *stream);
     }
     if (!stream->rest().empty()) continue;
+    const auto width = static_cast<std::size_t>(engine_.model().hidden_size);
     if (job->request.embedding)
-      embed(*job, *stream, row);
+      embed(*job, *stream, std::span(step.final_norm).subspan(i * width, width));
     else if (stream->wants_none())
       end(*job, FinishReason::kLength);
     else
-      sampled_.push_back({&parts[i], row});
+      sampled_.push_back({&step.parts[i], static_cast<std::int64_t>(i)});
   }
   sample();
   const Clock::time_point now = options_.now();
@@ -89,9 +117,7 @@ void Batcher::emit(Job& job, Stream& stream, Clock::time_point now) {
   if (stream.done()) finish(job, stream);
 }
 
-void Batcher::embed(Job& job, Stream& stream, std::int64_t row) {
-  const auto width = static_cast<std::size_t>(engine_.model().hidden_size);
-  const auto state = std::span(final_norm_rows_).subspan(static_cast<std::size_t>(row) * width, width);
+void Batcher::embed(Job& job, Stream& stream, std::span<const float> state) {
   cache_.keep(job.scope, std::move(*stream.session));
   stream.session.reset();
   job.ended = true;
@@ -142,6 +168,7 @@ void Batcher::fail(Job& job, const Error& failure) {
 void Batcher::remove_ended() {
   const auto ended = [this](const std::unique_ptr<Job>& job) {
     if (!job->ended) return false;
+    leave_prompts(*job);
     ++(counters_.*job->outcome);
     ended_streams_ += job->request.choices;
     short_of_memory_ = false;
@@ -151,8 +178,7 @@ void Batcher::remove_ended() {
   std::erase_if(waiting_, ended);
 }
 
-void Batcher::record_step(std::int64_t answers, std::int64_t prompt_tokens, double seconds) {
-  pacer_.record(answers, prompt_tokens, seconds);
+void Batcher::count_step(double seconds) {
   const auto bucket = std::ranges::lower_bound(kStepSecondsBounds, seconds);
   ++counters_.step_counts[static_cast<std::size_t>(bucket - std::begin(kStepSecondsBounds))];
   ++counters_.steps;

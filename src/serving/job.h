@@ -24,6 +24,7 @@ struct Job {
   double queued_ms = 0;
   bool started = false;                                               // Started was sent
   bool loading = false;                                               // its session is being read from disk
+  bool loads_later = false;                                           // and waits for room in memory first
   bool ended = false;                                                 // its last event was sent
   std::int64_t SchedulerStats::*outcome = &SchedulerStats::finished;  // what it counts as
 

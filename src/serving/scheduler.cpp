@@ -18,11 +18,11 @@ namespace eider::serving {
 namespace {
 
 Status check_options(const SchedulerOptions& options, const EngineOptions& engine) {
-  if (options.max_streams < 1 || options.max_streams > engine.max_logit_rows ||
-      options.max_streams >= engine.max_batch_tokens) {
+  const std::int64_t most =
+      std::min({engine.max_logit_rows, engine.rows_beside, engine.max_batch_tokens - 1});
+  if (options.max_streams < 1 || options.max_streams > most) {
     return error("{} answers at a time: between 1 and {} can be computed in steps of {} tokens",
-                 options.max_streams, std::min(engine.max_logit_rows, engine.max_batch_tokens - 1),
-                 engine.max_batch_tokens);
+                 options.max_streams, most, engine.max_batch_tokens);
   }
   if (options.max_queue < 0) return error("a queue of {} answers: must be 0 or more", options.max_queue);
   if (!(options.prefill_gap > 1 && options.prefill_gap <= 1e6))

@@ -14,9 +14,10 @@ namespace eider::serving {
 /// The budget of memory for KV blocks, of running and of remembered sessions, is the engine's
 /// (EngineOptions::kv_limit_bytes): set one, or nothing is ever forgotten.
 struct SchedulerOptions {
-  std::int64_t max_streams = 8;  ///< answers computed at a time; at most EngineOptions::max_logit_rows
-  std::int64_t max_queue = 64;   ///< answers that may wait beyond those
-  double prefill_gap = 3;        ///< most usual steps that a running answer waits for a token; above 1
+  std::int64_t max_streams =
+      8;  ///< answers computed at a time; at most the engine's max_logit_rows, rows_beside
+  std::int64_t max_queue = 64;  ///< answers that may wait beyond those
+  double prefill_gap = 3;       ///< most usual steps that a running answer waits for a token; above 1
   std::optional<DiskBudget> kv_disk;
   /// One line about what went wrong outside a request (a damaged session file, a full disk); any thread.
   std::function<void(const std::string& line)> log;

@@ -53,11 +53,11 @@ Session SessionCache::take(const ScopeHash& scope, std::span<const TokenId> prom
   return entry.session.fork(match.length);
 }
 
-bool SessionCache::load(const ScopeHash& scope, std::span<const TokenId> prompt,
-                        std::span<const LiveSession> live, std::function<void()> done) {
-  if (!disk_) return false;
+SessionCache::Loading SessionCache::load(const ScopeHash& scope, std::span<const TokenId> prompt,
+                                         std::span<const LiveSession> live, std::function<void()> done) {
+  if (!disk_) return Loading::kNone;
   const std::int64_t saved = disk_->longest_match(scope, prompt);
-  if (saved < find(scope, prompt, live).length + kWorthLoading) return false;
+  if (saved < find(scope, prompt, live).length + kWorthLoading) return Loading::kNone;
   const auto loaded = [this, scope, done = std::move(done)](std::optional<Session> session) {
     if (session) {
       ++loaded_;
@@ -65,12 +65,13 @@ bool SessionCache::load(const ScopeHash& scope, std::span<const TokenId> prompt,
     }
     done();
   };
-  do {
+  for (;;) {
     Session session = engine_.new_session();
     session.keep_prompt_ends(kPromptEnds);
-    if (disk_->load(scope, prompt, std::move(session), loaded).ok()) return true;
-  } while (make_room() == Room::kMade);
-  return false;
+    if (disk_->load(scope, prompt, std::move(session), loaded).ok()) return Loading::kBegun;
+    const Room room = make_room();
+    if (room != Room::kMade) return room == Room::kComing ? Loading::kLater : Loading::kNone;
+  }
 }
 
 void SessionCache::keep(const ScopeHash& scope, Session session) {

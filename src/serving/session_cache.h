@@ -29,11 +29,15 @@ class SessionCache {
   /// A session of the scope's that holds as much of `prompt` as one in memory does; an empty one where none
   /// does. `live` are looked at too. Whoever needs the prompt's last logits asks without its last token.
   Session take(const ScopeHash& scope, std::span<const TokenId> prompt, std::span<const LiveSession> live);
-  /// Begins to read a saved session where one holds clearly more of `prompt` than memory, and the blocks that
-  /// take. done() follows, after which take() finds it, or nothing where the file was damaged. False: take()
-  /// gives what there is.
-  bool load(const ScopeHash& scope, std::span<const TokenId> prompt, std::span<const LiveSession> live,
-            std::function<void()> done);
+  enum class Loading : std::uint8_t {
+    kBegun,  ///< done() follows, after which take() finds it, or nothing where the file was damaged
+    kLater,  ///< to be asked again, once the disk has done what makes room for it
+    kNone    ///< take() gives what there is
+  };
+  /// Begins to read a saved session where one holds clearly more of `prompt` than memory, into blocks that
+  /// others give up for it.
+  Loading load(const ScopeHash& scope, std::span<const TokenId> prompt, std::span<const LiveSession> live,
+               std::function<void()> done);
   /// Remembers a session that is no more in use.
   void keep(const ScopeHash& scope, Session session);
 

@@ -177,7 +177,7 @@ Result<int> serve(const ServeFlags& flags, const Terminal& terminal) {
   }
   EIDER_TRY(const Compute compute, create_compute(flags.engine, machine, has_fp8_weights(model)));
   EIDER_TRY(EngineOptions options, settle_options(flags.engine, model, *compute.backend, machine, terminal));
-  options.max_logit_rows = flags.scheduler.max_streams;
+  options.max_logit_rows = options.rows_beside = flags.scheduler.max_streams;
   options.kv_limit_bytes = kv_limit(flags, model, *compute.backend, options, machine);
   EIDER_TRY(const std::unique_ptr<Engine> engine, load_engine(std::move(model), *compute.backend, options,
                                                               flags.engine.cache, terminal, interrupt));

@@ -163,6 +163,52 @@ struct Ready {
   TestKv kv;
 };
 
+TEST(Executor, PausesAndStepsMeanwhileChangeNoBit) {
+  const EveryOperation every;
+  std::vector<std::string> backends = other_backends();
+  backends.push_back("reference");
+  for (const std::string& name : backends) {
+    ThreadPool pool(2);
+    const auto backend = make_backend(name, pool);
+    const CompileOptions options{
+        .max_tokens = 40, .max_logit_rows = 3, .max_positions = 40, .rows_beside = 3};
+    const auto executable = std::move(backend->compile(every.plan, options)).value();
+    const RowPlaces places = places_in_order(40), few = places_in_order(3);
+    const TestKv kv(every.plan, options.kv_type, places), other_kv(every.plan, options.kv_type, few);
+    const std::vector<std::int32_t> wanted = {7, 39}, all = {0, 1, 2};
+    const StepState step{places.positions, places.positions, places.sequence, kv.sequences(), wanted};
+    const StepState beside{few.positions, few.positions, few.sequence, other_kv.sequences(), all};
+    const auto logits = [&] {
+      const auto values = executable->logits();
+      return std::vector<float>(values.begin(), values.end());
+    };
+    executable->run(step);
+    const std::vector<float> expected = logits();
+    executable->run(beside);
+    const std::vector<float> expected_beside = logits();
+
+    std::size_t parts = 1, last = 0;
+    const auto pause = [&](std::size_t op) {
+      EXPECT_EQ(op, last + 1);
+      last = op;
+      return true;
+    };
+    while (!executable->run_part(step, pause)) {
+      ++parts;
+      executable->run(beside);
+      ASSERT_EQ(logits(), expected_beside) << name << ", before operation " << last;
+    }
+    EXPECT_EQ(parts, every.plan.ops.size());
+    EXPECT_EQ(logits(), expected) << name;
+
+    last = 0;
+    EXPECT_FALSE(executable->run_part(step, pause));
+    executable->abandon();
+    executable->run(step);
+    EXPECT_EQ(logits(), expected) << name;
+  }
+}
+
 TEST(Executor, AStepAllocatesNothing) {
   const EveryOperation every;
   const std::vector<std::int32_t> wanted = {0, 3};
@@ -232,7 +278,8 @@ TEST(Executor, WorkingMemoryIsWhatCompilingTakes) {
     for (std::int64_t tokens : {1, 512}) {
       ThreadPool pool(threads);
       const auto backend = make_reference_backend(pool, detect_machine());
-      const CompileOptions options{tokens, 8, KvType::kF16, 1000};
+      CompileOptions options{tokens, 8, KvType::kF16, 1000};
+      options.rows_beside = threads == 1 ? 0 : 64;
       const std::int64_t before = allocated_bytes();
       const auto executable = backend->compile(every.plan, options);
       ASSERT_TRUE(executable.ok());

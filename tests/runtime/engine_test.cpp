@@ -90,6 +90,54 @@ TEST(Engine, SessionsOfDifferentLengthsShareSteps) {
   }
 }
 
+TEST(Engine, StepsBesideAPausedOneChangeNothing) {
+  FakeBackend backend;
+  EngineOptions options;
+  options.max_batch_tokens = 64;
+  options.rows_beside = 3;
+  auto engine = make_engine(backend, options);
+  Session prompt = engine->new_session(), answer = engine->new_session();
+  const std::vector<TokenId> tokens = some_tokens(500, 1), spoken = some_tokens(500, 2);
+  const auto pause = [](std::size_t) { return true; };
+  std::int64_t parts = 0;
+  while (prompt.length() < 500) {
+    const auto at = static_cast<std::size_t>(prompt.length());
+    const Chunk chunk{&prompt, std::span(tokens).subspan(at, std::min<std::size_t>(64, 500 - at))};
+    for (bool ended = false; !ended; ++parts) {
+      const auto part = engine->forward_part({&chunk, 1}, pause);
+      ASSERT_TRUE(part.ok());
+      ended = *part;
+      EXPECT_EQ(prompt.length(), static_cast<std::int64_t>(ended ? at + chunk.tokens.size() : at));
+      if (ended) {
+        EXPECT_EQ(copy(engine->logits()), expected_logits(tokens, prompt.length() - 1));
+        break;
+      }
+      const Chunk next{&answer, std::span(spoken).subspan(static_cast<std::size_t>(answer.length()), 3)};
+      ASSERT_TRUE(engine->forward({&next, 1}).ok());
+      EXPECT_EQ(copy(engine->logits()), expected_logits(spoken, answer.length() - 1));
+      const Chunk many{&answer, std::span(spoken).first(4)};
+      EXPECT_FALSE(engine->forward({&many, 1}).ok());  // more than rows_beside
+    }
+  }
+  EXPECT_EQ(parts, 8 * 3);  // four operations each, the last with the end
+}
+
+TEST(Engine, AnAbandonedStepLeavesItsSessionAsItWas) {
+  FakeBackend backend;
+  EngineOptions options;
+  options.rows_beside = 1;
+  auto engine = make_engine(backend, options);
+  Session session = engine->new_session();
+  const std::vector<TokenId> tokens = some_tokens(300, 1), others = some_tokens(300, 2);
+  const Chunk chunk{&session, others};
+  const auto paused = engine->forward_part({&chunk, 1}, [](std::size_t) { return true; });
+  ASSERT_TRUE(paused.ok() && !*paused);
+  engine->abandon_part();
+  EXPECT_EQ(session.length(), 0);
+  ASSERT_TRUE(engine->prefill(session, tokens).ok());
+  EXPECT_EQ(copy(engine->logits()), expected_logits(tokens, 299));
+}
+
 TEST(Engine, ANewAnswerFromThePromptEndSeesThePromptOnly) {
   FakeBackend backend;
   auto engine = make_engine(backend, {});

@@ -91,7 +91,8 @@ struct FakeScript {
     float bad;
   };
   std::optional<Poison> poison;
-  std::function<void(const StepState& step)> on_run;  // before anything else
+  std::function<void(const StepState& step)> on_run;        // before anything else
+  std::function<void(const StepState& step)> on_operation;  // for each
   std::int64_t runs = 0;
   std::int64_t rows = 0;
 };
@@ -105,21 +106,36 @@ class FakeExecutable : public Executable {
   }
 
   void run(const StepState& step, const Observer* observer) override {
+    for (std::size_t op = 0; op < plan_.ops.size(); ++op)
+      if (script_.on_operation) script_.on_operation(step);
+    finish(step, observer);
+  }
+  bool run_part(const StepState& step, Pause pause, const Observer* observer) override {
+    while (paused_op_ < plan_.ops.size()) {
+      if (script_.on_operation) script_.on_operation(step);
+      if (++paused_op_ < plan_.ops.size() && pause(paused_op_)) return false;
+    }
+    paused_op_ = 0;
+    finish(step, observer);
+    return true;
+  }
+  void abandon() override { paused_op_ = 0; }
+  std::span<const float> logits() const override { return logits_; }
+
+ private:
+  static std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
+
+  void finish(const StepState& step, const Observer* observer) {
     if (script_.on_run) script_.on_run(step);
     ++script_.runs;
     script_.rows += step.tokens();
-    ASSERT_LE(step.tokens(), options_.max_tokens);
+    ASSERT_LE(step.tokens(), paused_op_ > 0 ? options_.rows_beside : options_.max_tokens);
     ASSERT_LE(static_cast<std::int64_t>(step.logit_rows.size()), options_.max_logit_rows);
     for (std::int64_t row = 0; row < step.tokens(); ++row) store(step, row);
     logits_.resize(step.logit_rows.size() * static_cast<std::size_t>(plan_.vocab_size));
     for (std::size_t i = 0; i < step.logit_rows.size(); ++i) make_logits(step, i);
     if (observer != nullptr) observe(step, *observer);
   }
-  std::span<const float> logits() const override { return logits_; }
-
- private:
-  static std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
-
   std::byte* slot(const StepState& step, std::int64_t row, std::size_t kind, std::int64_t position) {
     const SequenceBlocks& sequence = step.sequences[at(step.sequence[at(row)])];
     std::byte* block = sequence.blocks[kind][at(position / kKvBlockPositions)];
@@ -175,6 +191,7 @@ class FakeExecutable : public Executable {
   CompileOptions options_;
   FakeScript& script_;
   std::vector<float> logits_, values_;
+  std::size_t paused_op_ = 0;
 };
 
 class FakeBackend : public Backend {

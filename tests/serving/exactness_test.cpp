@@ -37,7 +37,7 @@ class ServingExactness : public ::testing::TestWithParam<const char*> {
     EngineOptions options;
     options.context = 2048;
     options.max_batch_tokens = 128;
-    options.max_logit_rows = 16;
+    options.max_logit_rows = options.rows_beside = 16;
     options.kv_limit_bytes = kv_limit_bytes;
     return test::load_engine(model_, 2, options, cpu_isas(detect_machine()).front());
   }

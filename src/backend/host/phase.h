@@ -29,7 +29,7 @@ struct Phase {
   std::int64_t piece = 0;
 };
 
-/// The memory of an executable, sized by memory_needs().
+/// The memory of a program, sized by memory_needs().
 struct Memory {
   static Result<Memory> allocate(const MemoryNeeds& needs, int threads);
 
@@ -89,7 +89,7 @@ struct PickTable;
 class PhaseBuilder {
  public:
   PhaseBuilder(const Plan& plan, const CompileOptions& options, const Kernels& kernels, int threads,
-               Memory& memory, WeightStore& weights)
+               Memory& memory, const WeightStore& weights)
       : plan_(plan),
         options_(options),
         kernels_(kernels),
@@ -156,7 +156,7 @@ class PhaseBuilder {
   const Kernels& kernels_;
   const int threads_;
   Memory& memory_;
-  WeightStore& weights_;
+  const WeightStore& weights_;
   std::int64_t vectors_used_ = 0;  // floats of memory_.vectors
   OpWorkspace workspace_;          // of the operation being built
   std::vector<Phase> phases_;

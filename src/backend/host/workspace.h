@@ -60,7 +60,7 @@ std::int64_t units_per_group(Format format, std::int64_t moe_intermediate_size);
 /// Most rows that a value of the plan has.
 std::int64_t most_rows(const Value& value, const CompileOptions& options);
 
-/// All that an executable allocates.
+/// All that a program allocates.
 struct MemoryNeeds {
   ValueStorage values;
   std::int64_t shared_bytes = 0;   // the largest of all operations
