@@ -17,6 +17,14 @@
 namespace eider {
 namespace {
 
+// Nearly all of a vocabulary is below the best few: portions without an early exit vectorise.
+constexpr std::size_t kPortion = 32;
+bool none_above(const float* logits, float limit) {
+  std::uint32_t above = 0;
+  for (std::size_t i = 0; i < kPortion; ++i) above |= static_cast<std::uint32_t>(logits[i] > limit);
+  return above == 0;
+}
+
 // In the default order. Filters work on the model's own distribution and the temperature, last, flattens what
 // is left.
 constexpr std::array<std::pair<std::string_view, SamplerStage>, 7> kStages{{
@@ -239,12 +247,16 @@ void Sampler::collect(std::span<const float> logits, std::span<const std::uint64
   }
   if (id == logits.size()) return;
   std::make_heap(candidates_.begin(), candidates_.end(), has_higher_logit);  // the worst at the front
-  for (; id < logits.size(); ++id) {
-    // Of equal ones the lower id, which is there already, is the better.
-    if (!(logits[id] > candidates_.front().logit) || !is_allowed(id)) continue;
-    std::pop_heap(candidates_.begin(), candidates_.end(), has_higher_logit);
-    candidates_.back() = {static_cast<TokenId>(id), logits[id], 0.0f};
-    std::push_heap(candidates_.begin(), candidates_.end(), has_higher_logit);
+  while (id < logits.size()) {
+    const std::size_t end = std::min(id + kPortion, logits.size());
+    if (end - id == kPortion && none_above(&logits[id], candidates_.front().logit)) id = end;
+    for (; id < end; ++id) {
+      // Of equal ones the lower id, which is there already, is the better.
+      if (!(logits[id] > candidates_.front().logit) || !is_allowed(id)) continue;
+      std::pop_heap(candidates_.begin(), candidates_.end(), has_higher_logit);
+      candidates_.back() = {static_cast<TokenId>(id), logits[id], 0.0f};
+      std::push_heap(candidates_.begin(), candidates_.end(), has_higher_logit);
+    }
   }
   std::sort(candidates_.begin(), candidates_.end(), has_lower_id);
 }
