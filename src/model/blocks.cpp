@@ -109,12 +109,17 @@ Result<EndWeights> read_ends(const Checkpoint& checkpoint, const DecoderConfig& 
   if (!config.tie_word_embeddings) {
     EIDER_TRY(w.lm_head, root.matrix("lm_head", config.vocab_size, config.hidden_size));
   }
+  w.norm_every_row = checkpoint.pooling().pooling != Pooling::kLast;
   return w;
 }
 
 ValueId output_head(Recorder& r, ValueId x, const EndWeights& w, float rms_norm_eps, float softcap) {
   r.set_layer(-1);
-  const ValueId normed = r.name(r.rms_norm(r.select_rows(x), w.norm, rms_norm_eps), "final_norm");
+  const auto norm = [&](ValueId rows) {
+    return r.name(r.rms_norm(rows, w.norm, rms_norm_eps), "final_norm");
+  };
+  // A row's norm has the same bits before its selection and after it.
+  const ValueId normed = w.norm_every_row ? r.select_rows(norm(x)) : norm(r.select_rows(x));
   ValueId logits = r.linear(normed, {w.lm_head, std::nullopt});
   if (softcap != 0) logits = r.soft_cap(logits, softcap);
   return r.name(logits, "logits");

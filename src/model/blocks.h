@@ -105,10 +105,12 @@ ValueId gated_ffn(Recorder& r, ValueId x, const FfnWeights& w, Activation activa
 
 struct EndWeights {
   TensorView embed_tokens, norm, lm_head;  // lm_head is embed_tokens where they are tied
+  bool norm_every_row = false;             // embeddings pool the states of all tokens
 };
 Result<EndWeights> read_ends(const Checkpoint& checkpoint, const DecoderConfig& config);
 
-/// logits = lm_head(rms(x)) for the rows that want them, soft-capped where `softcap` is not 0.
+/// logits = lm_head(rms(x)) for the rows that want them, soft-capped where `softcap` is not 0. The value
+/// "final_norm" is rms(x) of those rows, or of every row where EndWeights says so.
 ValueId output_head(Recorder& r, ValueId x, const EndWeights& w, float rms_norm_eps, float softcap = 0);
 
 /// A Model but for what load_model() adds.

@@ -18,6 +18,7 @@ struct Model {
   std::int64_t num_hidden_layers = 0;
   std::int64_t vocab_size = 0;
   std::int64_t max_position_embeddings = 0;
+  PoolingConfig pooling;  ///< of embeddings
   Plan plan;
   std::shared_ptr<const Checkpoint> checkpoint;  ///< keeps the plan's weights alive
 };

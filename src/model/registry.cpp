@@ -51,6 +51,7 @@ Result<Model> load_model(std::shared_ptr<const Checkpoint> checkpoint) {
     Model model = std::move(loaded).value();
     EIDER_TRY_STATUS(check_all_read(*checkpoint, model.plan));
     model.architecture = model_type;
+    model.pooling = checkpoint->pooling();
     model.checkpoint = std::move(checkpoint);
     return model;
   }

@@ -45,6 +45,8 @@ ApiError to_api_error(const serving::Refusal& refusal) {
       return {503, refusal.message, "", "shutting_down", 1};
     case Kind::kPromptTooLong:
       return {400, refusal.message, "messages", "context_length_exceeded", {}};
+    case Kind::kUnsupported:
+      return {400, refusal.message, "model", "unsupported", {}};
     case Kind::kInvalid:
       break;
   }

@@ -1,5 +1,5 @@
-// POST /v1/embeddings: https://platform.openai.com/docs/api-reference/embeddings. An embedding is the final
-// norm's output for the last token, scaled to length 1.
+// POST /v1/embeddings: https://platform.openai.com/docs/api-reference/embeddings. An embedding is what
+// the model's pooling makes of the final norm's outputs, scaled to length 1.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -61,7 +61,7 @@ class Embedding : public std::enable_shared_from_this<Embedding> {
         });
     if (const auto* refusal = std::get_if<serving::Refusal>(&submitted)) {
       ApiError failure = to_api_error(*refusal);
-      failure.param = "input";
+      if (failure.param != "model") failure.param = "input";
       return refuse(context_, exchange_, failure);
     }
     exchange_.reply->on_disconnect(

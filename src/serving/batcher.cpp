@@ -47,7 +47,12 @@ std::optional<Refusal> Batcher::check(const Request& request) const {
                                request.choices, options_.max_streams));
   }
   if (request.top_logprobs < 0) return invalid("top_logprobs must be 0 or more");
-  if (request.embedding && !final_norm_) return invalid("this model gives no embeddings");
+  if (request.embedding) {
+    const std::string& why = engine_.model().pooling.refusal;
+    if (!final_norm_ || !why.empty())
+      return Refusal{Refusal::Kind::kUnsupported,
+                     fmt::format("this model gives no embeddings{}{}", why.empty() ? "" : ": ", why), 0};
+  }
   if (request.embedding && request.choices != 1) return invalid("a prompt has one embedding");
   if (const Status limits = request.limits.check(); !limits.ok()) return invalid(limits.error().message());
   const auto sampler = Sampler::create(request.sampling, vocab_size);
@@ -161,6 +166,19 @@ std::int64_t Batcher::kv_bytes_of(const Job& job) const {
   return bytes;
 }
 
+// Whether embeddings are made of the states of all tokens, and not of the last one's.
+bool Batcher::pools_all() const {
+  return engine_.model().pooling.pooling != Pooling::kLast;
+}
+
+// What may come from the cache: not the last token, whose logits or state are wanted. Nothing where an
+// embedding folds all states: sessions do not hold those.
+std::span<const TokenId> Batcher::reusable_tokens(Job& job) const {
+  if (job.request.embedding && pools_all()) return {};
+  const std::span<const TokenId> tokens = job.leader().tokens();
+  return tokens.first(tokens.size() - 1);
+}
+
 void Batcher::begin(Job& job) {
   if (job.streams.empty()) {
     job.streams.reserve(static_cast<std::size_t>(job.request.choices));
@@ -169,12 +187,11 @@ void Batcher::begin(Job& job) {
                                engine_.options().context);
     }
   }
-  const std::span<const TokenId> tokens = job.leader().tokens();
   const auto done = [this, id = job.id] {
     const auto loaded = std::ranges::find(active_, id, [](const auto& active) { return active->id; });
     if (loaded != active_.end() && (*loaded)->loading) start(**loaded);
   };
-  const auto loading = cache_.load(job.scope, tokens.first(tokens.size() - 1), live_sessions(), done);
+  const auto loading = cache_.load(job.scope, reusable_tokens(job), live_sessions(), done);
   job.loads_later = loading == SessionCache::Loading::kLater;
   job.loading = loading != SessionCache::Loading::kNone;
   if (!job.loading) start(job);
@@ -183,8 +200,8 @@ void Batcher::begin(Job& job) {
 void Batcher::start(Job& job) {
   job.loading = false;
   Stream& leader = job.leader();
-  const std::span<const TokenId> tokens = leader.tokens();
-  leader.session = cache_.take(job.scope, tokens.first(tokens.size() - 1), live_sessions());
+  leader.session = cache_.take(job.scope, reusable_tokens(job), live_sessions());
+  if (job.request.embedding) job.pool.emplace(engine_.model().pooling.pooling, engine_.model().hidden_size);
   if (leader.session->length() >= leader.prompt_tokens()) fork_others(job, leader);
   if (job.started) return;
   job.started = true;

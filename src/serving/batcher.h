@@ -61,7 +61,7 @@ class Batcher {
   struct Step {
     std::vector<Part> parts;
     std::vector<Chunk> chunks;
-    std::vector<float> final_norm;  // [parts, hidden size], where an embedding was asked for
+    std::vector<float> final_norm;  // [rows, hidden size], where a part is of an embedding
   };
   struct Sampled {
     Part* part;
@@ -73,6 +73,8 @@ class Batcher {
   void begin_waiting();
   bool has_room_for(const Job& job) const;
   std::int64_t kv_bytes_of(const Job& job) const;
+  bool pools_all() const;
+  std::span<const TokenId> reusable_tokens(Job& job) const;
   void begin(Job& job);
   void start(Job& job);
   std::vector<LiveSession> live_sessions() const;
@@ -93,11 +95,12 @@ class Batcher {
   template <class Forward>
   auto compute(Step& step, Forward forward);
   Result<bool> forward_prompts(double seconds);
+  void pool_states(const Step& step);
   void absorb(Step& step);
   void fork_others(Job& job, const Stream& leader);
   void sample();
   void emit(Job& job, Stream& stream, Clock::time_point now);
-  void embed(Job& job, Stream& stream, std::span<const float> state);
+  void embed(Job& job, Stream& stream);
   void finish(Job& job, Stream& stream);
   void end(Job& job, FinishReason reason);
   void fail(Job& job, const Error& failure);

@@ -1,6 +1,7 @@
 // The part of Batcher that runs a step and hands its outcome to the requests.
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <iterator>
 
 #include "base/check.h"
@@ -19,7 +20,7 @@ auto Batcher::compute(Step& step, Forward forward) {
     step.chunks.push_back({&*part.stream->session,
                            part.stream->rest().first(static_cast<std::size_t>(part.tokens)),
                            LogitsWanted::kLast});
-    embeds = embeds || (part.job->request.embedding && part.tokens == std::ssize(part.stream->rest()));
+    embeds = embeds || part.job->request.embedding;
   }
   if (!embeds) return forward(nullptr);
   const auto keep_final_norm = [&](const Op&, ValueId id, const void* data, std::int64_t rows) {
@@ -66,7 +67,20 @@ Result<bool> Batcher::forward_prompts(double seconds) {
   });
 }
 
+// The kept rows are of all tokens where the model pools all, else of each part's last.
+void Batcher::pool_states(const Step& step) {
+  const auto width = static_cast<std::size_t>(engine_.model().hidden_size);
+  std::size_t row = 0;
+  for (const Part& part : step.parts) {
+    const std::size_t rows = pools_all() ? static_cast<std::size_t>(part.tokens) : 1;
+    for (std::size_t i = 0; i < rows && part.job->pool; ++i)
+      part.job->pool->add(std::span(step.final_norm).subspan((row + i) * width, width));
+    row += rows;
+  }
+}
+
 void Batcher::absorb(Step& step) {
+  pool_states(step);
   sampled_.clear();
   for (std::size_t i = 0; i < step.parts.size(); ++i) {
     const auto& [job, stream, tokens] = step.parts[i];
@@ -76,9 +90,8 @@ void Batcher::absorb(Step& step) {
       fork_others(*job, *stream);
     }
     if (!stream->rest().empty()) continue;
-    const auto width = static_cast<std::size_t>(engine_.model().hidden_size);
     if (job->request.embedding)
-      embed(*job, *stream, std::span(step.final_norm).subspan(i * width, width));
+      embed(*job, *stream);
     else if (stream->wants_none())
       end(*job, FinishReason::kLength);
     else
@@ -117,11 +130,17 @@ void Batcher::emit(Job& job, Stream& stream, Clock::time_point now) {
   if (stream.done()) finish(job, stream);
 }
 
-void Batcher::embed(Job& job, Stream& stream, std::span<const float> state) {
+void Batcher::embed(Job& job, Stream& stream) {
+  std::vector<float> state = job.pool->embedding();
+  // The logits were looked at of the last token alone.
+  if (!std::ranges::all_of(state, [](float value) { return std::isfinite(value); }))
+    return fail(job,
+                error("the states of the prompt's tokens are not finite numbers; the model's weights may "
+                      "be damaged"));
   cache_.keep(job.scope, std::move(*stream.session));
   stream.session.reset();
   job.ended = true;
-  job.sink(Embedded{{state.begin(), state.end()}, stream.prompt_tokens(), job.cached_tokens, job.queued_ms});
+  job.sink(Embedded{std::move(state), stream.prompt_tokens(), job.cached_tokens, job.queued_ms});
 }
 
 // Tells of a choice that is done, and remembers its session.

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "serving/request.h"
 #include "serving/session_file.h"
+#include "serving/state_pool.h"
 #include "serving/stats.h"
 #include "serving/stream.h"
 
@@ -19,7 +21,8 @@ struct Job {
   Clock::time_point submitted;
   ScopeHash scope{};
 
-  std::vector<Stream> streams;  // its choices; empty until it is begun
+  std::vector<Stream> streams;    // its choices; empty until it is begun
+  std::optional<StatePool> pool;  // of an embedding's states, since it was begun
   std::int64_t cached_tokens = 0;
   double queued_ms = 0;
   bool started = false;                                               // Started was sent

@@ -36,7 +36,7 @@ struct Request {
   std::int64_t choices = 1;       ///< answers (n): one prefill, then each goes its own way
   bool logprobs = false;          ///< of each sampled token
   std::int64_t top_logprobs = 0;  ///< and of so many most likely ones
-  bool embedding = false;         ///< the final norm's output for the last prompt token, instead of answers
+  bool embedding = false;         ///< instead of answers: the prompt's states, pooled as the model says
   /// Who may see each other's cache: prompts of different scopes never share an entry. It is kept on disk as
   /// a hash that is not cryptographic, so give no secret itself but a digest of it.
   std::string scope;

@@ -30,6 +30,7 @@ struct Refusal {
     kQueueFull,      ///< try again after `retry_after_s`
     kDraining,       ///< the server is ending
     kPromptTooLong,  ///< it leaves no place for one token
+    kUnsupported,    ///< the model has no such thing
     kInvalid         ///< a setting out of its range
   };
   Kind kind = Kind::kInvalid;

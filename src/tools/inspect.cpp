@@ -91,6 +91,12 @@ nlohmann::ordered_json sampling_advice(const GenerationConfig& advice) {
   return object;
 }
 
+/// Which pooling makes embeddings of a prompt's states, or why there are none.
+std::string describe(const PoolingConfig& pooling) {
+  if (!pooling.refusal.empty()) return "none: " + pooling.refusal;
+  return fmt::format("{} (how the states of tokens are pooled)", pooling_name(pooling.pooling));
+}
+
 /// Everything that the command shows, in the order it is shown.
 struct Inspection {
   const Model& model;
@@ -159,6 +165,8 @@ std::string to_json(const Inspection& inspection) {
                 {"sections", file->sections},
                 {"resident_bytes", file->pages.resident},
                 {"huge_bytes", file->pages.huge}};
+  nlohmann::ordered_json pooling;  // null where there are no embeddings
+  if (model.pooling.refusal.empty()) pooling = pooling_name(model.pooling.pooling);
   nlohmann::ordered_json fp8_as;  // null where there is nothing to choose
   if (inspection.fp8) fp8_as = fp8_form_name(inspection.fp8->form);
   const nlohmann::ordered_json object = {{"path", model.checkpoint->path()},
@@ -175,6 +183,7 @@ std::string to_json(const Inspection& inspection) {
                                          {"data_tensors", std::move(data_tensors)},
                                          {"tokenizer", std::move(tokenizer)},
                                          {"sampling", sampling_advice(model.checkpoint->generation_config())},
+                                         {"pooling", std::move(pooling)},
                                          {"memory",
                                           {{"context", inspection.context},
                                            {"weights", inspection.needs.weights},
@@ -271,6 +280,7 @@ std::string to_text(const Inspection& inspection) {
   }
   if (const std::string advice = describe_advice(model.checkpoint->generation_config()); !advice.empty())
     row("sampling", advice + " (its makers' advice, the default of run and chat)");
+  row("embeddings", describe(model.pooling));
 
   text += fmt::format("\n{:<10}{:>9}{:>16}{:>12}\n", "format", "tensors", "parameters", "bytes");
   for (const auto& [format, total] : inspection.formats)

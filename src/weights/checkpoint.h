@@ -20,6 +20,7 @@
 #include "weights/config.h"
 #include "weights/data_tensor.h"
 #include "weights/generation_config.h"
+#include "weights/pooling.h"
 
 namespace eider {
 
@@ -49,6 +50,8 @@ class Checkpoint {
 
   /// What a directory advises for sampling; empty for other sources.
   const GenerationConfig& generation_config() const { return generation_config_; }
+  /// How texts become embeddings.
+  const PoolingConfig& pooling() const { return pooling_; }
 
   /// Names as in published checkpoints, "model.layers.0.self_attn.q_proj.weight", experts as
   /// "model.layers.0.mlp.experts.3.gate_proj.weight"; llama3 divisors of GGUF files as "rope_freqs.weight".
@@ -93,6 +96,7 @@ class Checkpoint {
   Config config_;
   std::optional<Vocabulary> vocabulary_;
   GenerationConfig generation_config_;
+  PoolingConfig pooling_;
   std::map<std::string, TensorView, std::less<>> tensors_;
   std::map<std::string, DataTensor, std::less<>> data_tensors_;
   std::int64_t weight_bytes_ = 0;

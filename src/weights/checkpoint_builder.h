@@ -27,6 +27,7 @@ class CheckpointBuilder {
   const Config& config() const { return checkpoint_->config_; }
   void set_vocabulary(Vocabulary vocabulary) { checkpoint_->vocabulary_ = std::move(vocabulary); }
   void set_generation_config(GenerationConfig config) { checkpoint_->generation_config_ = std::move(config); }
+  void set_pooling(PoolingConfig pooling) { checkpoint_->pooling_ = std::move(pooling); }
 
   /// Keeps a mapping alive as long as the checkpoint.
   void keep(MappedFile file);

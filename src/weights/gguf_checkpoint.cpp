@@ -19,6 +19,8 @@ Result<std::shared_ptr<const Checkpoint>> read_parts(const std::string& path, st
       path, fmt::format("GGUF v{}, {} part{}", first.version(), parts.size(), parts.size() == 1 ? "" : "s"),
       std::move(config), row_copies);
 
+  EIDER_TRY(PoolingConfig pooling, gguf_pooling(first, architecture->name));
+  builder.set_pooling(std::move(pooling));
   // A file may do without a tokenizer; one that has any must have a whole one.
   if (first.find("tokenizer.ggml.model") != nullptr) {
     EIDER_TRY(auto vocabulary, read_vocabulary(first));

@@ -153,6 +153,8 @@ Result<std::shared_ptr<const Checkpoint>> open_safetensors_checkpoint(const std:
   const fs::path directory = fs::path(config_path).parent_path();
   EIDER_TRY(GenerationConfig generation, read_generation_config(directory.string()));
   builder.set_generation_config(std::move(generation));
+  EIDER_TRY(PoolingConfig pooling, read_pooling(directory.string()));
+  builder.set_pooling(std::move(pooling));
   const fs::path tokenizer_path = directory / "tokenizer.json";
   std::error_code ignored;
   if (fs::exists(tokenizer_path, ignored)) {

@@ -15,15 +15,17 @@
 
 namespace {
 
-constexpr std::array<std::string_view, 10> kNames = {
+constexpr std::array<std::string_view, 12> kNames = {
     "config.json",           "model.safetensors",      "model.safetensors.index.json",
     "a.safetensors",         "b.safetensors",          "tokenizer.json",
     "tokenizer_config.json", "generation_config.json", "special_tokens_map.json",
-    "chat_template.json"};
+    "chat_template.json",    "modules.json",           "1_Pooling/config.json"};
 
 /// The model's directory with the files of the input, and no others.
 class Directory {
  public:
+  Directory() { std::filesystem::create_directory(path("1_Pooling")); }
+
   void assign(std::span<const std::byte> input) const {
     for (const std::string_view name : kNames) std::filesystem::remove(path(name));
     eider::ByteCursor cursor(input);

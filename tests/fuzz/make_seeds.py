@@ -68,7 +68,7 @@ def safetensors_seed(name, tensors):
 # In the order of directory_fuzz.cpp.
 DIRECTORY_FILES = ["config.json", "model.safetensors", "model.safetensors.index.json", "a.safetensors", "b.safetensors",
                    "tokenizer.json", "tokenizer_config.json", "generation_config.json", "special_tokens_map.json",
-                   "chat_template.json"]
+                   "chat_template.json", "modules.json", "1_Pooling/config.json"]
 
 
 def directory_seed(name, files):
@@ -123,7 +123,10 @@ def directory_seeds():
               for shard in ("a.safetensors", "b.safetensors")}
     directory_seed("shards", {"config.json": config, "model.safetensors.index.json": {"weight_map": shard_of}} | shards)
     config, tensors = small_directory_model("gemma3_text")
-    directory_seed("gemma3", {"config.json": config, "model.safetensors": safetensors(tensors)})
+    modules = [{"idx": index, "name": str(index), "path": path, "type": "sentence_transformers.models." + kind}
+               for index, (kind, path) in enumerate([("Transformer", ""), ("Pooling", "1_Pooling"), ("Normalize", "2_Normalize")])]
+    directory_seed("gemma3", {"config.json": config, "model.safetensors": safetensors(tensors), "modules.json": modules,
+                              "1_Pooling/config.json": {"pooling_mode_cls_token": False, "pooling_mode_mean_tokens": True}})
     config, tensors = small_directory_model("qwen3")
     scales_shapes = iter([[1, 1], [], [1, 1, 1, 1], [HIDDEN, 1], [2], [2, 1], [1]])
     for name in [name for name in tensors if "_proj" in name]:

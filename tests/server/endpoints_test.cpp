@@ -89,6 +89,20 @@ TEST(Embeddings, AreOfLengthOne) {
   EXPECT_EQ(packed["data"][0]["embedding"], "mpkZP83MTD8=");
 }
 
+TEST(Embeddings, AreRefusedByTheModelsName) {
+  FakeServer server;
+  server.refusal = serving::Refusal{serving::Refusal::Kind::kUnsupported, "no such pooling", 0};
+  const auto reply = server.post("/v1/embeddings", {{"input", "ab"}});
+  EXPECT_EQ(reply->whole.status, 400);
+  const Json error = reply->json()["error"];
+  EXPECT_EQ(error["type"], "invalid_request_error");
+  EXPECT_EQ(error["message"], "no such pooling");
+  EXPECT_EQ(error["param"], "model");
+  EXPECT_EQ(error["code"], "unsupported");
+  server.refusal->kind = serving::Refusal::Kind::kPromptTooLong;
+  EXPECT_EQ(server.post("/v1/embeddings", {{"input", "ab"}})->json()["error"]["param"], "input");
+}
+
 TEST(Messages, Answer) {
   FakeServer server;
   server.pieces = {"<think>Hm.</think>", "Hello"};

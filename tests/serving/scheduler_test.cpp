@@ -246,7 +246,7 @@ TEST_F(SchedulerTest, RefusesWhatCannotBeComputed) {
   EXPECT_EQ(refusal(wrong).kind, Refusal::Kind::kInvalid);
   wrong = request(5, 1);
   wrong.embedding = true;  // the fake model has no final norm
-  EXPECT_EQ(refusal(wrong).kind, Refusal::Kind::kInvalid);
+  EXPECT_EQ(refusal(wrong).kind, Refusal::Kind::kUnsupported);
 
   EXPECT_FALSE(Scheduler::start(*engine_, tokenizer_, pool_, {.max_streams = 9}).ok());
   EXPECT_FALSE(Scheduler::start(*engine_, tokenizer_, pool_, {.prefill_gap = 1}).ok());

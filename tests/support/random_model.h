@@ -53,6 +53,12 @@ class RandomModel {
     }
   }
 
+  /// Names how its states become embeddings: GGUF's number of a pooling.
+  RandomModel& pooling_type(std::uint32_t type) {
+    writer_.metadata(arch_ + ".pooling_type", type);
+    return *this;
+  }
+
   void write(const std::string& path) const { writer_.write(path); }
 
  private:
