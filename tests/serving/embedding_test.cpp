@@ -6,12 +6,15 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "serving/scheduler.h"
 #include "tests/serving/listener.h"
 #include "tests/support/exactness.h"
 #include "tests/support/loaded_engine.h"
 #include "tests/support/random_model.h"
+#include "weights/json.h"
+#include "weights/safetensors.h"
 
 namespace eider::serving {
 namespace {
@@ -113,9 +116,10 @@ class PooledEmbeddings : public ::testing::TestWithParam<std::pair<const char*, 
   static test::LoadedEngine load(const std::string& model, std::int64_t batch, int threads,
                                  std::int64_t kv_limit_bytes = 0) {
     EngineOptions options;
+    options.kv_type = KvType::kF32;
     options.context = 1024;
     options.max_batch_tokens = batch;
-    options.max_logit_rows = 3;
+    options.max_logit_rows = options.rows_beside = 3;
     options.kv_limit_bytes = kv_limit_bytes;
     return test::load_engine(model, threads, options, cpu());
   }
@@ -190,12 +194,38 @@ TEST_P(PreemptedEmbeddings, BeginAnew) {
   const std::vector<float> expected = pooled(states_of(*plain.engine, prompt), pooling_);
   // The answer's blocks and the prompt's four: the answer grows while the prompt is computed.
   const auto scheduler = start(4, 1, 5 * kv.block_bytes(0));
-  const Listener answer = submit(*scheduler, answer_to(make_prompt(10, 2), 450));
+  const Listener answer = submit(*scheduler, answer_to(make_prompt(60, 2), 450));
   const Listener listener = submit(*scheduler, embedding_of(prompt));
   listener.wait();
   answer.wait();
   EXPECT_GE(scheduler->stats().preemptions, 1);
   expect_bits(listener.embedded().state, expected, pooling_);
+}
+
+/// With reference states beside the model.
+class GoldenEmbeddings : public PooledEmbeddings {};
+
+// transformers' states, folded here.
+TEST_P(GoldenEmbeddings, AreOfTheReferencesStates) {
+  const auto golden = SafetensorsFile::open(plain_ + "/golden.safetensors");
+  ASSERT_TRUE(golden.ok()) << golden.error().message();
+  const SafetensorsFile::Entry& entry = *golden->find("short.final_norm");
+  std::vector<std::vector<float>> states(static_cast<std::size_t>(entry.shape[0]),
+                                         std::vector<float>(static_cast<std::size_t>(entry.shape[1])));
+  const std::size_t row_bytes = states[0].size() * sizeof(float);
+  for (std::size_t i = 0; i < states.size(); ++i)
+    std::memcpy(states[i].data(), entry.bytes.data() + i * row_bytes, row_bytes);
+  const std::vector<float> expected = pooled(states, pooling_);
+
+  const auto prompts = read_json_file(plain_ + "/golden.json", 64 << 20).value()["prompts"];
+  const auto scheduler = start(16, 1);
+  const Listener listener =
+      submit(*scheduler, embedding_of(prompts["short"]["ids"].get<std::vector<TokenId>>()));
+  listener.wait();
+  const std::vector<float> found = listener.embedded().state;
+  ASSERT_EQ(found.size(), expected.size());
+  constexpr float kTolerance = 3e-4f;  // as tests/model/golden_test.cpp
+  for (std::size_t i = 0; i < found.size(); ++i) ASSERT_NEAR(found[i], expected[i], kTolerance) << i;
 }
 
 std::string name_of(const ::testing::TestParamInfo<std::pair<const char*, const char*>>& model) {
@@ -208,6 +238,10 @@ INSTANTIATE_TEST_SUITE_P(Models, PooledEmbeddings,
                                            std::pair("gemma3", "max"), std::pair("gemma3", "mean_sqrt_len"),
                                            std::pair("gemma3", "weighted_mean")),
                          name_of);
+INSTANTIATE_TEST_SUITE_P(Models, GoldenEmbeddings,
+                         ::testing::Values(std::pair("llama", "mean"), std::pair("gemma3", "cls"),
+                                           std::pair("qwen3_moe", "max")),
+                         name_of);
 INSTANTIATE_TEST_SUITE_P(Models, PreemptedEmbeddings, ::testing::Values(std::pair("qwen3", "mean")), name_of);
 
 // It still loads and answers.
@@ -216,6 +250,7 @@ TEST(Embeddings, OfAModelThatScoresTextsAreRefused) {
   test::RandomModel(Format::kQ8_0, false).pooling_type(4).write(directory.file("model.gguf"));
   EngineOptions options;
   options.context = 64;
+  options.rows_beside = options.max_logit_rows;
   const test::LoadedEngine loaded = test::load_engine(directory.file("model.gguf"), 1, options, cpu());
   const Tokenizer tokenizer = byte_tokenizer();
   auto scheduler = Scheduler::start(*loaded.engine, tokenizer, *loaded.pool, {});

@@ -4,6 +4,7 @@ Usage: directory_test.py PROGRAM [unittest flags...].
 """
 import json
 import pathlib
+import shutil
 import sys
 import unittest
 
@@ -60,6 +61,22 @@ class DirectoryTest(CommandLineTest):
     def test_wrong_advice_is_named(self) -> None:
         self.write_json("generation_config.json", {"top_p": 2})
         self.assert_fails(eider("run", "-m", self.directory, "-p", "x"), FAILURE, "generation_config.json: top_p: 2")
+
+    def test_pooling_is_shown(self) -> None:
+        def pooling() -> str | None:
+            return json.loads(eider("inspect", "-m", self.directory, "--json").stdout)["pooling"]
+
+        self.assertEqual(pooling(), "last")
+        (self.directory / "1_Pooling").mkdir()
+        self.addCleanup(shutil.rmtree, self.directory / "1_Pooling")
+        self.write_json("1_Pooling/config.json", {"pooling_mode_mean_tokens": True})
+        self.assertEqual(pooling(), "mean")
+        self.write_json("1_Pooling/config.json", {"pooling_mode": "attention"})
+        self.assertIsNone(pooling())
+        self.assertIn("none: 1_Pooling/config.json", eider("inspect", "-m", self.directory).stdout)
+        self.answer(self.directory)
+        self.write_json("1_Pooling/config.json", {"pooling_mode": 1})
+        self.assert_fails(eider("run", "-m", self.directory, "-p", "x"), FAILURE, "1_Pooling/config.json: pooling_mode")
 
 
 if __name__ == "__main__":
