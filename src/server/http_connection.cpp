@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <boost/asio/buffer.hpp>
-#include <boost/asio/post.hpp>
 #include <boost/beast/http/error.hpp>
 #include <cctype>
 #include <utility>
@@ -53,7 +52,7 @@ class ConnectionReply final : public HttpReply {
   void end_stream() override {
     call([](HttpConnection& connection, std::uint64_t serial) { connection.end_stream(serial); });
   }
-  void post(std::function<void()> work) override { net::post(connection_->executor(), std::move(work)); }
+  void post(std::function<void()> work) override { connection_->post(std::move(work)); }
   void on_disconnect(std::function<void()> gone) override {
     call([gone = std::move(gone)](HttpConnection& connection, std::uint64_t serial) mutable {
       connection.on_disconnect(serial, std::move(gone));
@@ -63,9 +62,8 @@ class ConnectionReply final : public HttpReply {
  private:
   template <class Call>
   void call(Call&& function) {
-    net::post(connection_->executor(),
-              [connection = connection_, serial = serial_,
-               function = std::forward<Call>(function)]() mutable { function(*connection, serial); });
+    connection_->post([connection = connection_, serial = serial_,
+                       function = std::forward<Call>(function)]() mutable { function(*connection, serial); });
   }
 
   std::shared_ptr<HttpConnection> connection_;

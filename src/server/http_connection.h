@@ -13,7 +13,9 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
+#include "server/call_queue.h"
 #include "server/growing_body.h"
 #include "server/http.h"
 #include "server/http_server.h"
@@ -23,7 +25,10 @@ namespace eider::server {
 
 /// What a connection needs of its server.
 struct ConnectionHost {
+  explicit ConnectionHost(boost::asio::any_io_executor thread) : executor(thread), calls(std::move(thread)) {}
+
   boost::asio::any_io_executor executor;  ///< the thread of the connections
+  CallQueue calls;                        ///< to it
   HttpServerOptions options;
   HttpService service;
   /// Runs a request's handler on another thread.
@@ -54,7 +59,8 @@ class HttpConnection final : public std::enable_shared_from_this<HttpConnection>
   /// The last holder of the reply is gone: where nothing was sent, that is an error of ours.
   void abandon(std::uint64_t serial);
 
-  const boost::asio::any_io_executor& executor() const { return host_->executor; }
+  /// On any thread: `call` follows on that of the connections.
+  void post(std::function<void()> call) { host_->calls.post(std::move(call)); }
 
  private:
   using Parser = boost::beast::http::request_parser<GrowingBody>;

@@ -76,8 +76,9 @@ Result<tcp::acceptor> bind_acceptor(net::io_context& context, const HttpServerOp
 class HttpServer::Impl {
  public:
   Impl(HttpServerOptions options, HttpService service)
-      : handlers_(static_cast<std::size_t>(options.handler_threads)), accept_timer_(context_) {
-    host_.executor = context_.get_executor();
+      : handlers_(static_cast<std::size_t>(options.handler_threads)),
+        host_(context_.get_executor()),
+        accept_timer_(context_) {
     host_.options = std::move(options);
     host_.service = std::move(service);
     host_.run_handler = [this](std::function<void()> work) { net::post(handlers_, std::move(work)); };

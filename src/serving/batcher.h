@@ -66,6 +66,7 @@ class Batcher {
   struct Sampled {
     Part* part;
     std::int64_t row;
+    std::optional<Result<Delta>> delta;  // what the token adds to the answer
   };
 
   // Which requests are computed.
@@ -99,7 +100,7 @@ class Batcher {
   void absorb(Step& step);
   void fork_others(Job& job, const Stream& leader);
   void sample();
-  void emit(Job& job, Stream& stream, Clock::time_point now);
+  void emit(Sampled& sampled);
   void embed(Job& job, Stream& stream);
   void finish(Job& job, Stream& stream);
   void end(Job& job, FinishReason reason);

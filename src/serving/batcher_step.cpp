@@ -95,12 +95,15 @@ void Batcher::absorb(Step& step) {
     else if (stream->wants_none())
       end(*job, FinishReason::kLength);
     else
-      sampled_.push_back({&step.parts[i], static_cast<std::int64_t>(i)});
+      sampled_.push_back({&step.parts[i], static_cast<std::int64_t>(i), {}});
   }
   sample();
   const Clock::time_point now = options_.now();
-  for (const Sampled& sampled : sampled_)
-    if (!sampled.part->job->ended) emit(*sampled.part->job, *sampled.part->stream, now);
+  for (Sampled& sampled : sampled_)
+    if (!sampled.part->job->ended) sampled.delta = sampled.part->stream->advance(now);
+  // All at once: whom they wake takes a core.
+  for (Sampled& sampled : sampled_)
+    if (sampled.delta) emit(sampled);
 }
 
 // The other choices go on from the prompt's last token, which each computes once more for its logits.
@@ -122,12 +125,13 @@ void Batcher::sample() {
     sample_some(0);
 }
 
-void Batcher::emit(Job& job, Stream& stream, Clock::time_point now) {
-  auto delta = stream.advance(now);
-  if (!delta.ok()) return fail(job, delta.error());
+void Batcher::emit(Sampled& sampled) {
+  auto& [job, stream, tokens] = *sampled.part;
+  if (!stream->session) return;  // another choice's failure has ended the request
+  if (!sampled.delta->ok()) return fail(*job, sampled.delta->error());
   ++counters_.generated_tokens;
-  job.sink(std::move(*delta));
-  if (stream.done()) finish(job, stream);
+  job->sink(std::move(**sampled.delta));
+  if (stream->done()) finish(*job, *stream);
 }
 
 void Batcher::embed(Job& job, Stream& stream) {

@@ -55,8 +55,7 @@ void answer(const HttpRequest& request, const std::shared_ptr<HttpReply>& reply)
 Asked ask(MemoryClient client, bool stop_early) {
   boost::asio::io_context context{1};
   Asked asked;
-  ConnectionHost host;
-  host.executor = context.get_executor();
+  ConnectionHost host(context.get_executor());
   host.options.max_body_bytes = kMostBody;
   host.options.max_header_bytes = 512;
   host.options.max_unsent_bytes = 4096;

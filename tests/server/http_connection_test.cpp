@@ -16,7 +16,6 @@ namespace {
 class HttpConnectionTest : public testing::Test {
  protected:
   HttpConnectionTest() {
-    host_.executor = context_.get_executor();
     host_.run_handler = [this](std::function<void()> work) { boost::asio::post(context_, std::move(work)); };
     host_.new_request_id = [] { return "id"; };
     host_.service.admit = [](const HttpRequest&) { return std::nullopt; };
@@ -53,7 +52,7 @@ class HttpConnectionTest : public testing::Test {
     context_.poll();
   }
   boost::asio::io_context context_{1};
-  ConnectionHost host_;
+  ConnectionHost host_{context_.get_executor()};
   bool answers_ = true;
   std::vector<std::string> bodies_;
   std::vector<std::shared_ptr<HttpReply>> unanswered_;
