@@ -16,9 +16,10 @@ if(EIDER_FUZZ)
   target_compile_options(eider_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
-# Most of the time of a small source file goes into headers. The release preset compiles five files at a time, which pays for
-# them once (CMAKE_UNITY_BUILD): names in the anonymous namespaces of one folder must differ. These are precompiled, and compiled
-# once for all layers and once for all tests. Each file still includes what it uses: the builds with sanitizers do without both.
+# Most of the time of a small source file goes into headers. The presets that people and machines build often compile five files
+# at a time, which pays for them once (CMAKE_UNITY_BUILD): names in the anonymous namespaces of one folder must differ. These are
+# precompiled, and compiled once for all layers and once for all tests. Each file still includes what it uses:
+# the fuzz preset does without both.
 set(layer_headers <algorithm> <array> <charconv> <cmath> <functional> <map> <memory> <optional> <span> <string>
     <string_view> <unordered_map> <utility> <variant> <vector> <fmt/format.h>)
 set(test_headers <gtest/gtest.h> ${layer_headers})
