@@ -24,7 +24,7 @@ Status check_codes(const TensorView& tensor) {
     const std::span codes(reinterpret_cast<const std::uint8_t*>(tensor.row(row)),
                           static_cast<std::size_t>(columns));
     if (!has_nan(codes)) continue;
-    const auto nan = std::ranges::find_if(codes, FP8_E4M3::is_nan);
+    const auto nan = std::ranges::find_if(codes, [](std::uint8_t code) { return FP8_E4M3::is_nan(code); });
     return error("tensor {}: the weight at row {}, column {} is NaN (code {:#04x}): the file is damaged",
                  tensor.name, row, nan - codes.begin(), *nan);
   }
