@@ -32,7 +32,8 @@ class TileProduct {
 
   void run() {
     host::ProductArgs args{};
-    args.in = {values_.data(), {codes_.data(), values_.data(), corrections_.data(), sums_.data(), 1}};
+    args.in = {values_.data(),
+               {codes_.data(), values_.data(), corrections_.data(), sums_.data(), values_.data(), 1}};
     args.count = 1;
     args.weight = {weights_.data(), tile_bytes_, tiles_ * host::kRowTile, kWeightColumns};
     args.out = out_.data();

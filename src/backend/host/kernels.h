@@ -47,6 +47,7 @@ struct QuantizedRows {
   /// others with kQuantizedSignedOffset256.
   std::int32_t* corrections;
   std::int16_t* sums;  // 256 columns only: [units][rows][kSums256]
+  float* unit_sums;    // 32 columns only: [units][rows], of all of a unit's codes
   std::int64_t rows;
 };
 

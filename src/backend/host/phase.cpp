@@ -103,7 +103,8 @@ ProductInput InputForm::at(const StepState& state) const {
           {reinterpret_cast<std::int8_t*>(quantized + layout.codes),
            reinterpret_cast<float*>(quantized + layout.scales),
            reinterpret_cast<std::int32_t*>(quantized + layout.corrections),
-           reinterpret_cast<std::int16_t*>(quantized + layout.sums), rows(state)}};
+           reinterpret_cast<std::int16_t*>(quantized + layout.sums),
+           reinterpret_cast<float*>(quantized + layout.unit_sums), rows(state)}};
 }
 
 InputForm PhaseBuilder::input_form(ProductRule rule, const float* values,

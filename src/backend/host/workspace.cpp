@@ -138,6 +138,7 @@ QuantizedLayout quantized_layout(ProductRule rule, std::int64_t rows, std::int64
   layout.scales = offsets.take(of_units(1, sizeof(float)));
   layout.corrections = offsets.take(of_units(super ? kCorrections256 : 2, sizeof(std::int32_t)));
   layout.sums = offsets.take(of_units(super ? kSums256 : 0, sizeof(std::int16_t)));
+  layout.unit_sums = offsets.take(of_units(super ? 0 : 1, sizeof(float)));
   layout.bytes = offsets.end();
   return layout;
 }

@@ -13,7 +13,7 @@ namespace eider::host {
 
 /// The integer rule's activations of [rows, columns]: byte offsets of its parts, from wherever it is put.
 struct QuantizedLayout {
-  std::int64_t codes = 0, scales = 0, corrections = 0, sums = 0;
+  std::int64_t codes = 0, scales = 0, corrections = 0, sums = 0, unit_sums = 0;
   std::int64_t bytes = 0;  // 0 for the float rules, which need none
 };
 QuantizedLayout quantized_layout(ProductRule rule, std::int64_t rows, std::int64_t columns);

@@ -38,6 +38,7 @@ EIDER_ALWAYS_INLINE void quantize_unit(const float* x, const QuantizedRows& out,
     for (int i = 16; i < 32; ++i) second += codes[i];
     out.corrections[2 * at] = -kQuantizedOffset32 * (first + second);
     out.corrections[2 * at + 1] = -kQuantizedOffset32 * second;
+    out.unit_sums[at] = static_cast<float>(first + second);
   } else {
     std::int32_t of_2[128], of_4[64], of_8[32], of_16[16], of_32[8];
     add_pairs<128>(codes, of_2);

@@ -226,10 +226,9 @@ struct UnitProduct<Source, tokens, vectors, UnitKind::kInteger32> {
       unroll<tokens>([&](auto t) __attribute__((always_inline)) {
         const Floats input_scale = splat(in.quantized.scales[first + t]);
         Floats part = to_floats(sum[t][v]) * (scale * input_scale);
-        if constexpr (Source::kHasMin) {
-          const Ints minus_sum = shift_right<7>(splat_int(in.quantized.corrections[2 * (first + t)]));
-          part = negative_fma(Source::min_scale(weights, row) * input_scale, to_floats(minus_sum), part);
-        }
+        if constexpr (Source::kHasMin)
+          part = fma(Source::min_scale(weights, row) * input_scale, splat(in.quantized.unit_sums[first + t]),
+                     part);
         parts.part[t][v] = part;
       });
     });
