@@ -16,24 +16,39 @@ struct FloatKv {
   static EIDER_ALWAYS_INLINE const float* floats(const Element* from, std::int64_t, float*) { return from; }
 };
 
+/// Where an item of StoreKvArgs is read and stored.
+template <class Kv>
+struct KvPlace {
+  EIDER_ALWAYS_INLINE KvPlace(const StoreKvArgs& args, std::int64_t item) {
+    const KvRows& rows = args.rows;
+    const KvBlockLayout& layout = rows.layout;
+    const std::int64_t head = item / rows.tokens, token = item % rows.tokens;
+    const std::int64_t position = rows.positions[token], i = position % kKvBlockPositions;
+    auto* block = reinterpret_cast<typename Kv::Element*>(
+        rows.sequences[rows.sequence[token]].blocks[rows.slot.kind][position / kKvBlockPositions]);
+    keys = block + layout.keys(rows.slot.index, head) + i;
+    values = block + layout.values(rows.slot.index, head) + i * layout.head_dim;
+    source = (token * layout.num_key_value_heads + head) * layout.head_dim;
+  }
+  typename Kv::Element *keys, *values;
+  std::int64_t source;  // of args.keys and args.values
+};
+
 template <class Kv>
 inline void store_kv(const StoreKvArgs& args, Items items) {
-  const KvRows& rows = args.rows;
-  const KvBlockLayout& layout = rows.layout;
-  for (std::int64_t item = items.begin; item < items.end; ++item) {
-    const std::int64_t head = item / rows.tokens;
-    const std::int64_t token = item % rows.tokens;
-    const std::int64_t position = rows.positions[token];
-    const std::int64_t i = position % kKvBlockPositions;
-    std::byte* memory =
-        rows.sequences[rows.sequence[token]].blocks[rows.slot.kind][position / kKvBlockPositions];
-    auto* block = reinterpret_cast<typename Kv::Element*>(memory);
-    auto* keys = block + layout.keys(rows.slot.index, head) + i;
-    auto* values = block + layout.values(rows.slot.index, head) + i * layout.head_dim;
-    const std::int64_t source = (token * layout.num_key_value_heads + head) * layout.head_dim;
-    for (std::int64_t d = 0; d < layout.head_dim; ++d) {
-      keys[d * kKvBlockPositions] = Kv::store(args.keys[source + d]);
-      values[d] = Kv::store(args.values[source + d]);
+  const std::int64_t head_dim = args.rows.layout.head_dim;
+  // Each element of a key goes to a cache line of its own, which is asked for while other items are stored.
+  constexpr std::int64_t kAhead = 2;
+  for (std::int64_t item = items.begin - kAhead; item < items.end; ++item) {
+    if (item + kAhead < items.end) {
+      const KvPlace<Kv> later(args, item + kAhead);
+      for (std::int64_t d = 0; d < head_dim; ++d) __builtin_prefetch(later.keys + d * kKvBlockPositions, 1);
+    }
+    if (item < items.begin) continue;
+    const KvPlace<Kv> place(args, item);
+    for (std::int64_t d = 0; d < head_dim; ++d) {
+      place.keys[d * kKvBlockPositions] = Kv::store(args.keys[place.source + d]);
+      place.values[d] = Kv::store(args.values[place.source + d]);
     }
   }
 }
