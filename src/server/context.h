@@ -62,7 +62,7 @@ struct Context {
   SamplerOptions sampling;                  ///< what requests do not say
   std::optional<std::uint64_t> seed;
   SchedulerPort scheduler;
-  std::function<HttpServerStats()> http_stats;
+  const HttpCounters* http = nullptr;
   std::vector<std::string> api_key_digests;  ///< of digests_of(); empty: anyone may ask
   std::function<void(const RequestRecord&)> log;
   Metrics* metrics = nullptr;

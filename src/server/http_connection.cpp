@@ -295,7 +295,7 @@ void HttpConnection::refuse_unparsed(error_code problem) {
 }
 
 void HttpConnection::refuse(int status, const std::string& message) {
-  ++host_->refused_requests;
+  ++host_->counters.refused_requests;
   if (!head_checked_) head_ = {};
   if (head_.id.empty()) head_.id = host_->new_request_id();
   respond_and_linger(host_->service.refuse(status, head_.path, message));

@@ -3,7 +3,6 @@
 // thread of the connections.
 #pragma once
 
-#include <atomic>
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
@@ -25,7 +24,8 @@ namespace eider::server {
 
 /// What a connection needs of its server.
 struct ConnectionHost {
-  explicit ConnectionHost(boost::asio::any_io_executor thread) : executor(thread), calls(std::move(thread)) {}
+  ConnectionHost(boost::asio::any_io_executor thread, HttpCounters& seen)
+      : executor(thread), calls(std::move(thread)), counters(seen) {}
 
   boost::asio::any_io_executor executor;  ///< the thread of the connections
   CallQueue calls;                        ///< to it
@@ -36,8 +36,7 @@ struct ConnectionHost {
   std::function<std::string()> new_request_id;
   bool stopping = false;
   std::size_t body_bytes = 0;  ///< of all requests that are read or answered
-  // What HttpServerStats tells, to any thread.
-  std::atomic<std::int64_t> accepted{0}, refused_connections{0}, refused_requests{0};
+  HttpCounters& counters;
 };
 
 class HttpConnection final : public std::enable_shared_from_this<HttpConnection> {

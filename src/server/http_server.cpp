@@ -75,9 +75,9 @@ Result<tcp::acceptor> bind_acceptor(net::io_context& context, const HttpServerOp
 
 class HttpServer::Impl {
  public:
-  Impl(HttpServerOptions options, HttpService service)
+  Impl(HttpServerOptions options, HttpService service, HttpCounters& counters)
       : handlers_(static_cast<std::size_t>(options.handler_threads)),
-        host_(context_.get_executor()),
+        host_(context_.get_executor(), counters),
         accept_timer_(context_) {
     host_.options = std::move(options);
     host_.service = std::move(service);
@@ -88,7 +88,6 @@ class HttpServer::Impl {
 
   Status start();
   std::uint16_t port() const { return port_; }
-  HttpServerStats stats() const;
   void stop_accepting();
   bool wait_until_closed(std::chrono::steady_clock::time_point deadline) const;
 
@@ -109,9 +108,8 @@ class HttpServer::Impl {
   // Those that are open, by number; the thread of the connections alone changes them.
   std::map<std::uint64_t, std::shared_ptr<HttpConnection>> connections_;
   std::uint64_t next_connection_ = 0;
-  mutable std::mutex mutex_;  // of open_
+  mutable std::mutex mutex_;  // held where the last one closes
   mutable std::condition_variable all_closed_;
-  std::size_t open_ = 0;
 };
 
 Status HttpServer::Impl::start() {
@@ -150,13 +148,13 @@ void HttpServer::Impl::on_accepted(error_code problem, tcp::socket socket) {
     });
     return;
   }
-  ++host_.accepted;
+  ++host_.counters.accepted;
   error_code ignored;
   if (connections_.size() < host_.options.max_connections) {
     socket.set_option(tcp::no_delay(true), ignored);
     add_connection(std::move(socket));
   } else {
-    ++host_.refused_connections;
+    ++host_.counters.refused_connections;
     socket.non_blocking(true, ignored);
     socket.write_some(net::buffer(kFullResponse.data(), kFullResponse.size()), ignored);
   }
@@ -170,25 +168,12 @@ void HttpServer::Impl::add_connection(tcp::socket socket) {
   const auto on_closed = [this, number] {
     connections_.erase(number);
     const std::lock_guard lock(mutex_);
-    if (--open_ == 0) all_closed_.notify_all();
+    if (--host_.counters.connections == 0) all_closed_.notify_all();
   };
   const auto connection = std::make_shared<HttpConnection>(std::move(transport), host_, on_closed);
   connections_.emplace(number, connection);
-  {
-    const std::lock_guard lock(mutex_);
-    ++open_;
-  }
+  ++host_.counters.connections;
   connection->start();
-}
-
-HttpServerStats HttpServer::Impl::stats() const {
-  HttpServerStats stats;
-  stats.accepted = host_.accepted;
-  stats.refused_connections = host_.refused_connections;
-  stats.refused_requests = host_.refused_requests;
-  const std::lock_guard lock(mutex_);
-  stats.connections = static_cast<std::int64_t>(open_);
-  return stats;
 }
 
 void HttpServer::Impl::stop_accepting() {
@@ -204,11 +189,12 @@ void HttpServer::Impl::stop_accepting() {
 
 bool HttpServer::Impl::wait_until_closed(std::chrono::steady_clock::time_point deadline) const {
   std::unique_lock lock(mutex_);
-  return all_closed_.wait_until(lock, deadline, [this] { return open_ == 0; });
+  return all_closed_.wait_until(lock, deadline, [this] { return host_.counters.connections == 0; });
 }
 
-Result<std::unique_ptr<HttpServer>> HttpServer::start(HttpServerOptions options, HttpService service) {
-  auto impl = std::make_unique<Impl>(std::move(options), std::move(service));
+Result<std::unique_ptr<HttpServer>> HttpServer::start(HttpServerOptions options, HttpService service,
+                                                      HttpCounters& counters) {
+  auto impl = std::make_unique<Impl>(std::move(options), std::move(service), counters);
   EIDER_TRY_STATUS(impl->start());
   return std::unique_ptr<HttpServer>(new HttpServer(std::move(impl)));
 }
@@ -217,9 +203,6 @@ HttpServer::HttpServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 HttpServer::~HttpServer() = default;
 std::uint16_t HttpServer::port() const {
   return impl_->port();
-}
-HttpServerStats HttpServer::stats() const {
-  return impl_->stats();
 }
 void HttpServer::stop_accepting() {
   impl_->stop_accepting();

@@ -3,6 +3,7 @@
 // handed to a handler on threads of its own.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -33,26 +34,26 @@ struct HttpServerOptions {
   int handler_threads = 2;
 };
 
-/// What a server has seen since its start.
-struct HttpServerStats {
-  std::int64_t connections = 0;  ///< open now
-  std::int64_t accepted = 0;
-  std::int64_t refused_connections = 0;  ///< beyond max_connections
-  std::int64_t refused_requests = 0;     ///< malformed, too large or too slow
+/// What a server has seen since its start; any thread may look.
+struct HttpCounters {
+  std::atomic<std::int64_t> connections{0};  ///< open now
+  std::atomic<std::int64_t> accepted{0};
+  std::atomic<std::int64_t> refused_connections{0};  ///< beyond max_connections
+  std::atomic<std::int64_t> refused_requests{0};     ///< malformed, too large or too slow
 };
 
 class HttpServer {
  public:
-  /// Binds and begins to serve. Fails, naming the flag, where the address cannot be bound or TLS files not be
-  /// used.
-  static Result<std::unique_ptr<HttpServer>> start(HttpServerOptions options, HttpService service);
+  /// Binds and begins to serve; `counters` must outlive the server. Fails, naming the flag, where the address
+  /// cannot be bound or TLS files not be used.
+  static Result<std::unique_ptr<HttpServer>> start(HttpServerOptions options, HttpService service,
+                                                   HttpCounters& counters);
   /// Closes all connections.
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
   std::uint16_t port() const;
-  HttpServerStats stats() const;
   /// Accepts no more connections and closes those without a request; the others close after their answer.
   void stop_accepting();
   /// Waits until all connections have closed, or until `deadline`; true where they have.

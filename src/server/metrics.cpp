@@ -49,7 +49,7 @@ MetricFamily step_histogram(const serving::SchedulerStats& stats) {
 
 /// What the scheduler and the edge count themselves.
 std::vector<MetricFamily> counted_elsewhere(const serving::SchedulerStats& scheduler,
-                                            const HttpServerStats& http) {
+                                            const HttpCounters& http) {
   struct Row {
     const char* name;
     const char* help;
@@ -132,7 +132,7 @@ void Metrics::count(const RequestRecord& record) {
   if (record.tpot_ms > 0) impl_->tpot.Observe(record.tpot_ms * kMillisecond);
 }
 
-std::string Metrics::text(const serving::SchedulerStats& scheduler, const HttpServerStats& http) const {
+std::string Metrics::text(const serving::SchedulerStats& scheduler, const HttpCounters& http) const {
   std::vector<MetricFamily> families = impl_->registry.Collect();
   for (MetricFamily& more : counted_elsewhere(scheduler, http)) families.push_back(std::move(more));
   return prometheus::TextSerializer().Serialize(families);

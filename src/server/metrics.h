@@ -21,7 +21,7 @@ class Metrics {
   Metrics& operator=(const Metrics&) = delete;
 
   void count(const RequestRecord& record);
-  std::string text(const serving::SchedulerStats& scheduler, const HttpServerStats& http) const;
+  std::string text(const serving::SchedulerStats& scheduler, const HttpCounters& http) const;
 
  private:
   struct Impl;

@@ -46,7 +46,7 @@ HttpResponse model(const Context& context) {
 HttpResponse metrics(const Context& context) {
   HttpResponse response;
   response.content_type = "text/plain; version=0.0.4; charset=utf-8";
-  response.body = context.metrics->text(context.scheduler.stats(), context.http_stats());
+  response.body = context.metrics->text(context.scheduler.stats(), *context.http);
   return response;
 }
 

@@ -88,6 +88,7 @@ struct Serving {
   server::Metrics metrics;
   server::ResponseStore responses;
   server::PromptMemory prompts;
+  server::HttpCounters http_counters;
   server::Context context;
   std::optional<ChatPrompt> prompt;
   std::unique_ptr<server::HttpServer> http;
@@ -130,7 +131,7 @@ Status fill_context(const ServeFlags& flags, const Engine& engine, const Tokeniz
   };
   context.scheduler.cancel = [scheduler](serving::RequestId id) { scheduler->cancel(id); };
   context.scheduler.stats = [scheduler] { return scheduler->stats(); };
-  context.http_stats = [&serving] { return serving.http->stats(); };
+  context.http = &serving.http_counters;
   EIDER_TRY(const std::vector<std::string> keys, read_api_keys(flags));
   context.api_key_digests = server::digests_of(keys);
   context.log = [&serving](const server::RequestRecord& record) { serving.log.request(record); };
@@ -191,7 +192,8 @@ Result<int> serve(const ServeFlags& flags, const Terminal& terminal) {
             serving::Scheduler::start(*engine, tokenizer, *compute.pool, std::move(scheduler)));
   EIDER_TRY_STATUS(fill_context(flags, *engine, tokenizer, serving));
   EIDER_TRY(serving.http,
-            server::HttpServer::start(http_options(flags), server::make_service(serving.context)));
+            server::HttpServer::start(http_options(flags), server::make_service(serving.context),
+                                      serving.http_counters));
   if (!is_loopback(flags.http.host) && serving.context.api_key_digests.empty())
     terminal.warning(
         fmt::format("--host {}: whoever reaches this machine may use it; --api-key-file asks for a key",

@@ -55,7 +55,8 @@ void answer(const HttpRequest& request, const std::shared_ptr<HttpReply>& reply)
 Asked ask(MemoryClient client, bool stop_early) {
   boost::asio::io_context context{1};
   Asked asked;
-  ConnectionHost host(context.get_executor());
+  HttpCounters counters;
+  ConnectionHost host(context.get_executor(), counters);
   host.options.max_body_bytes = kMostBody;
   host.options.max_header_bytes = 512;
   host.options.max_unsent_bytes = 4096;

@@ -66,7 +66,7 @@ class FakeServer {
     };
     context.scheduler.cancel = [this](serving::RequestId id) { cancelled.push_back(id); };
     context.scheduler.stats = [] { return serving::SchedulerStats(); };
-    context.http_stats = [] { return HttpServerStats(); };
+    context.http = &http_counters;
     context.log = [this](const RequestRecord& record) { records.push_back(record); };
     context.metrics = &metrics_;
     context.responses = &responses_;
@@ -89,6 +89,7 @@ class FakeServer {
     return ask("POST", path, body.dump());
   }
 
+  HttpCounters http_counters;
   Context context;
   std::vector<std::string> pieces = {"Hello", " world"};  ///< of each answer
   FinishReason reason = FinishReason::kStop;

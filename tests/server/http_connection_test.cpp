@@ -52,7 +52,8 @@ class HttpConnectionTest : public testing::Test {
     context_.poll();
   }
   boost::asio::io_context context_{1};
-  ConnectionHost host_{context_.get_executor()};
+  HttpCounters counters_;
+  ConnectionHost host_{context_.get_executor(), counters_};
   bool answers_ = true;
   std::vector<std::string> bodies_;
   std::vector<std::shared_ptr<HttpReply>> unanswered_;

@@ -96,7 +96,7 @@ TEST(HttpServer, ManyClientsAtOnce) {
   fake.context.scheduler.cancel = [&](serving::RequestId id) { scheduler.cancel(id); };
   HttpServerOptions options;
   options.port = 0;
-  auto server = HttpServer::start(options, make_service(fake.context));
+  auto server = HttpServer::start(options, make_service(fake.context), fake.http_counters);
   ASSERT_TRUE(server.ok()) << server.error().message();
   const std::uint16_t port = (*server)->port();
 
