@@ -168,7 +168,7 @@ std::int64_t Batcher::kv_bytes_of(const Job& job) const {
 
 // Whether embeddings are made of the states of all tokens, and not of the last one's.
 bool Batcher::pools_all() const {
-  return engine_.model().pooling.pooling != Pooling::kLast;
+  return final_norm_ && engine_.model().plan.value(*final_norm_).rows == Rows::kTokens;
 }
 
 // What may come from the cache: not the last token, whose logits or state are wanted. Nothing where an
@@ -320,7 +320,7 @@ bool Batcher::run_prompts(std::int64_t answers) {
   const auto ended = forward_prompts(answers > 0 ? pacer_.seconds_for_prompts(answers)
                                                  : std::numeric_limits<double>::infinity());
   if (ended.ok() && !*ended) return true;
-  pacer_.end_prompts(answers);
+  if (answers > 0) pacer_.end_prompts(answers);  // else there is no pace to fit into
   Step step;
   std::swap(step, prompts_);
   settle(ended.ok() ? Status() : Status(ended.error()), step);

@@ -20,7 +20,8 @@ auto Batcher::compute(Step& step, Forward forward) {
     step.chunks.push_back({&*part.stream->session,
                            part.stream->rest().first(static_cast<std::size_t>(part.tokens)),
                            LogitsWanted::kLast});
-    embeds = embeds || part.job->request.embedding;
+    const bool is_last = part.tokens == std::ssize(part.stream->rest());
+    embeds = embeds || (part.job->request.embedding && (pools_all() || is_last));
   }
   if (!embeds) return forward(nullptr);
   const auto keep_final_norm = [&](const Op&, ValueId id, const void* data, std::int64_t rows) {
@@ -67,14 +68,17 @@ Result<bool> Batcher::forward_prompts(double seconds) {
   });
 }
 
-// The kept rows are of all tokens where the model pools all, else of each part's last.
+// The kept rows are of all tokens where the model pools all, else of each part's last, of which only the
+// prompt's last counts: steps before that one keep none.
 void Batcher::pool_states(const Step& step) {
   const auto width = static_cast<std::size_t>(engine_.model().hidden_size);
   std::size_t row = 0;
   for (const Part& part : step.parts) {
     const std::size_t rows = pools_all() ? static_cast<std::size_t>(part.tokens) : 1;
-    for (std::size_t i = 0; i < rows && part.job->pool; ++i)
-      part.job->pool->add(std::span(step.final_norm).subspan((row + i) * width, width));
+    Job& job = *part.job;
+    if (!job.ended && job.pool && (pools_all() || part.stream->rest().empty()))
+      for (std::size_t i = 0; i < rows; ++i)
+        job.pool->add(std::span(step.final_norm).subspan((row + i) * width, width));
     row += rows;
   }
 }

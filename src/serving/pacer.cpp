@@ -14,7 +14,7 @@ constexpr double kUsedPart = 0.87;
 constexpr double kLeastPart = 0.25, kFewPart = 0.1;
 // Usual steps that one of answers among prompts takes, until it is known.
 constexpr double kAmongFirst = 1.5;
-// Weight of a new measurement of a usual step, and how often what is known one counts at most: an interrupted
+// Weight of a new measurement of a step, and the most that it counts as, times what is known: an interrupted
 // step says nothing of the next.
 constexpr double kUsualWeight = 0.2, kMostTimesUsual = 2;
 // The longest operation's part of the time for prompts, beyond or below which their next step is half or
